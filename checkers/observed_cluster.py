@@ -84,12 +84,14 @@ LIVE_LISTED: Final = Clause(
 )
 DEAD_UNLISTED: Final = Clause(
     name="dead-unlisted",
-    says="No broker tells for long of a broker whose process has ended",
-    compares="lists of brokers while a broker had been dead for longer than recovery takes",
+    says="No broker tells for long of a broker whose process has ended, or which a fault keeps "
+    "from every controller",
+    compares="lists of brokers while a broker had been gone for longer than recovery takes",
     floor=2,
     because="what one says once is no state",
     sources=(LEDGER,),
-    blind="brokers that are none of the plan's; one that is dead for a shorter time",
+    blind="brokers that are none of the plan's; one that is gone for a shorter time, or fenced "
+    "though no fault keeps it from anybody",
 )
 ONE_ADDRESS: Final = Clause(
     name="one-address",
@@ -373,7 +375,7 @@ def _dead_unlisted(
     brokers = _brokers(nodes)
     occasion, compared, findings = False, 0, []
     for fault, since_ns in _deaths(events, nodes, recovery_ns):
-        dead = [name for name in brokers if name in (fault.victims or ())]
+        dead = [name for name in brokers if name in fault.gone]
         spared = fault.spared(nodes)
         owing = [
             each
@@ -393,17 +395,17 @@ def _dead_unlisted(
     return compared if occasion else NOBODY_DEAD, findings
 
 
-NOBODY_DEAD: Final = "no broker was dead for longer than recovery takes"
+NOBODY_DEAD: Final = "no broker was gone for longer than recovery takes"
 
 
 def _deaths(events: RunEvents, nodes: Nodes, recovery_ns: int) -> Iterator[tuple[FaultRecord, int]]:
-    """Faults that ended processes and left most of the system alone, as did no other meanwhile; and
-    when the system had recovered from each."""
+    """Faults that took nodes from the system and left most of it alone, as did no other meanwhile;
+    and when the system had recovered from each."""
     machine = Machines.of(events.plan).harness
     for fault in events.faults:
         since_ns = machine.until_ns(fault.injected_ns or 0, recovery_ns)
         until_ns = fault.over_ns or FOREVER_NS
-        if fault.ends_processes and fault.effective and since_ns < until_ns:
+        if fault.gone and fault.effective and since_ns < until_ns:
             meanwhile = [each for each in events.faults if _meets(each, fault)]
             if meanwhile == [fault] and any(not each.calm for each in owed(meanwhile, nodes)):
                 yield fault, since_ns

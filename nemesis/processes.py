@@ -43,6 +43,10 @@ class Victims:
     def to_json(self) -> Mapping[str, Json]:
         return {node: {"deed": self.act, "pid_file": file} for node, file in self.pid_files.items()}
 
+    def cuts_off(self, cluster: Cluster) -> Collection[str]:
+        """A process that is stopped, or has ended, says nothing."""
+        return self.pid_files.keys()
+
     def processes_of(self) -> Collection[str]:
         return self.pid_files.keys()
 

@@ -77,6 +77,15 @@ class FaultRecord:
             return set(nodes) & set(reported)
         return set(nodes) - set(self.victims) if isinstance(self.victims, Mapping) else set()
 
+    @property
+    def gone(self) -> set[str]:
+        """Nodes of which the others hear nothing while it holds: their processes have ended, or
+        the ledger says that it takes them from the system."""
+        if self.ends_processes:
+            return set(self.victims) if isinstance(self.victims, Mapping) else set()
+        reported = next((each["cut_off"] for each in self.entries if "cut_off" in each), None)
+        return set(reported) if isinstance(reported, Sequence) else set()
+
 
 @dataclass(frozen=True, slots=True)
 class Part:

@@ -87,6 +87,15 @@ class Sparing(Protocol):
 
 
 @runtime_checkable
+class CutsOff(Protocol):
+    """An injection that takes nodes from the system, though they may live: stopped, or behind a
+    cut. What the ledger says of it decides whom the others must miss."""
+
+    def cuts_off(self, cluster: Cluster) -> Collection[str]:
+        """Nodes that exchange nothing with any voter that could lead while it holds."""
+
+
+@runtime_checkable
 class OnProcesses(Protocol):
     """An injection that does something to the processes of its victims. While another fault has
     ended one of those it is not made: what is drawn waits until that one is healed

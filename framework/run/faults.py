@@ -12,7 +12,16 @@ import tenacity
 
 from framework.errors import EngineError
 from framework.history.event import Completion, Invocation, Json
-from framework.plugins.fault import DOWN, Fault, FaultOp, Injection, OnProcesses, Probe, Sparing
+from framework.plugins.fault import (
+    DOWN,
+    CutsOff,
+    Fault,
+    FaultOp,
+    Injection,
+    OnProcesses,
+    Probe,
+    Sparing,
+)
 from framework.plugins.system import Cluster, NodeState
 from framework.run.ledger import Entry, Ledger
 from framework.seeds import stream
@@ -159,7 +168,9 @@ class FaultDriver:
             return {"skipped": why, DOWN: sorted(down)}
         self._drawn[name] += 1
         spared = injection.spares(self._cluster) if isinstance(injection, Sparing) else None
-        active = Active(injection, self._ledger.plan(fault, injection, spared))
+        cut_off = injection.cuts_off(self._cluster) if isinstance(injection, CutsOff) else None
+        entry = self._ledger.plan(fault, injection, spared=spared, cut_off=cut_off)
+        active = Active(injection, entry)
         self._active[name] = active
         self._look(active, "probed-before")
         try:

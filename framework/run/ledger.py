@@ -22,14 +22,13 @@ class Ledger:
         self._clock = clock
         self._count = 0
 
-    def plan(
-        self, fault: Fault, injection: Injection, spared: Collection[str] | None = None
-    ) -> "Entry":
-        """Write a plan down; the entry that its other lines belong to. `spared`: the nodes that it
-        leaves alone, where that are not just those that are no victims."""
+    def plan(self, fault: Fault, injection: Injection, **nodes: Collection[str] | None) -> "Entry":
+        """Write a plan down; the entry that its other lines belong to. `nodes`: what is known of
+        them; of `spared`, those that it leaves alone, where that are not just those that are no
+        victims; of `cut_off`, those that it takes from the system."""
         self._count += 1
         entry = Entry(self._count, fault.name, injection.shape, injection.to_json(), self._write)
-        entry.planned(fault.ends_processes, spared)
+        entry.planned(fault.ends_processes, nodes)
         return entry
 
     def close(self) -> None:
@@ -53,9 +52,9 @@ class Entry:
     victims: Mapping[str, Json]
     write: Callable[[Mapping[str, Json]], None]
 
-    def planned(self, ends_processes: bool, spared: Collection[str] | None) -> None:
+    def planned(self, ends_processes: bool, nodes: Mapping[str, Collection[str] | None]) -> None:
         """The first line: before anything is done."""
-        known = {} if spared is None else {"spared": sorted(spared)}
+        known = {name: sorted(those) for name, those in nodes.items() if those is not None}
         self._line("planned", ends_processes=ends_processes, **known)
 
     def step(self, step: str) -> None:

@@ -71,6 +71,10 @@ class Cut:
         """See `framework.plugins.fault.Sparing`."""
         return grudges.together(self.drops, cluster.nodes, cluster.voters())
 
+    def cuts_off(self, cluster: Cluster) -> Sequence[str]:
+        """See `framework.plugins.fault.CutsOff`."""
+        return grudges.cut_off(self.drops, cluster.nodes, cluster.voters())
+
     def inject(self, cluster: Cluster) -> None:
         self._each(
             lambda node: rules.drop(

@@ -119,3 +119,17 @@ def together(
         groups.append(group)
     best = max(groups, key=lambda group: (sum(name in voters for name in group), len(group)))
     return sorted(best)
+
+
+def cut_off(
+    grudge: Mapping[str, Sequence[str]], nodes: Iterable[str], voters: Collection[str]
+) -> list[str]:
+    """Nodes that reach no voter that reaches a majority of the voters, sorted. A connection needs
+    both directions; each node reaches itself."""
+    apart = {frozenset((node, source)) for node, sources in grudge.items() for source in sources}
+
+    def reaches(node: str) -> set[str]:
+        return {voter for voter in voters if frozenset((node, voter)) not in apart}
+
+    able = {voter for voter in voters if 2 * len(reaches(voter)) > len(voters)}
+    return sorted(node for node in nodes if not reaches(node) & able)

@@ -2,7 +2,7 @@
 asks for anything."""
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -77,6 +77,12 @@ class Asked(Story):
         for _ in range(count):
             self.round(**without)
             self.wait(2000)
+
+
+def ledger(cut_off: Sequence[str]) -> list[dict[str, Any]]:
+    """Of a cut that leaves all others alone."""
+    spared = [node for node in NODES if node not in cut_off]
+    return [{"step": "planned", "spared": spared, "cut_off": list(cut_off)}]
 
 
 def begun() -> Asked:
@@ -211,6 +217,28 @@ def a_dead_broker_is_listed_for_long(story: Asked) -> None:
     ended(story)
 
 
+@PLANTED.violation("b1 tells of broker 6 (b3)", on=Asked)
+def a_broker_that_is_cut_off_is_listed_for_long(story: Asked) -> None:
+    """It lives, and must have been fenced: it reaches no controller."""
+    story.rounds(2)
+    with story.fault(victims={node: {} for node in NODES}, entries=ledger(["b3"])):
+        story.wait(20_000)
+        for _ in range(2):
+            story.brokers("b1")
+            story.brokers("b2", without="b3")
+    ended(story)
+
+
+@PLANTED.violation("b2 tells of broker 6 (b3)", on=Asked)
+def a_stopped_broker_is_listed_for_long(story: Asked) -> None:
+    story.rounds(2)
+    with story.fault("pause", victims={"b3": {}}, entries=[{"cut_off": ["b3"]}]):
+        story.wait(20_000)
+        for _ in range(2):
+            story.brokers("b2")
+    ended(story)
+
+
 @PLANTED.violation("broker 5 (b2) has two addresses", "b2:9092 by b1", "elsewhere:9092 by b3")
 def two_addresses_of_one_id(story: Asked) -> None:
     story.brokers("b3", b2="elsewhere")
@@ -290,9 +318,29 @@ def a_kill_that_was_not_seen(story: Asked) -> None:
         story.brokers("b1")
 
 
-def a_broker_that_is_cut_off_is_listed(story: Asked) -> None:
-    """Its process lives; who knows whom it still reaches."""
-    with story.fault(victims={"b3": {}}):
+def a_broker_that_may_reach_somebody_is_listed(story: Asked) -> None:
+    """The ledger does not say that it is gone, or says that it is not."""
+    for entries in ([], ledger([])):
+        with story.fault(victims={"b3": {}}, entries=entries):
+            story.wait(20_000)
+            story.brokers("b1")
+            story.brokers("b1")
+
+
+def a_broker_that_is_cut_off_is_listed_as_long_as_it_may_be(story: Asked) -> None:
+    """While its lease lasts; by itself; once; and by those who are behind the same cut."""
+    with story.fault(victims={node: {} for node in NODES}, entries=ledger(["b3"])):
+        story.rounds(5)
+        story.wait(10_000)
+        story.brokers("b3")
+        story.brokers("b3")
+        story.brokers("b1")
+        story.brokers("b1", without="b3")
+        story.brokers("b1")
+
+
+def a_cut_that_was_not_seen(story: Asked) -> None:
+    with story.fault(victims={"b3": {}}, effective=False, entries=ledger(["b3"])):
         story.wait(20_000)
         story.brokers("b1")
         story.brokers("b1")
@@ -375,7 +423,9 @@ LOOK_ALIKES: list[Callable[[Asked], None]] = [
     a_dead_broker_is_listed_while_there_is_no_quorum,
     a_dead_broker_is_listed_by_who_is_cut_off,
     a_kill_that_was_not_seen,
-    a_broker_that_is_cut_off_is_listed,
+    a_broker_that_may_reach_somebody_is_listed,
+    a_broker_that_is_cut_off_is_listed_as_long_as_it_may_be,
+    a_cut_that_was_not_seen,
     a_dead_broker_is_listed_once,
     a_live_broker_is_missed_for_a_moment,
     silent_under_a_fault,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from framework.errors import UsageError
-from framework.plugins.fault import Fault, Injection, Nemesis, Sparing
+from framework.plugins.fault import CutsOff, Fault, Injection, Nemesis, OnProcesses, Sparing
 from framework.plugins.system import Cluster
 from framework.plugins.targets import resolve
 from nemesis.kill import Kill
@@ -102,6 +102,54 @@ def test_partition_says_who_still_hears_each_other(situation: Situation) -> None
         if not any(frozenset(pair) in cut for pair in combinations(group, 2))
     )
     assert sum(node in voters for node in spared) == most
+
+
+@given(situation=situations())
+def test_partition_says_who_reaches_nobody_that_could_lead(situation: Situation) -> None:
+    """By the definition: no voter in reach is connected with a majority, itself among them."""
+    cluster = situation[0]
+    plan = draw_plan(Partition, situation)
+    assert isinstance(plan, CutsOff)
+    cut = {frozenset((node, source)) for node, v in plan.to_json().items() for source in v["drops"]}
+    voters = cluster.voters()
+
+    def connected(node: str) -> list[str]:
+        return [each for each in voters if each == node or frozenset((node, each)) not in cut]
+
+    lonely = [
+        node
+        for node in cluster.nodes
+        if all(len(connected(voter)) <= len(voters) / 2 for voter in connected(node))
+    ]
+    assert list(plan.cuts_off(cluster)) == sorted(lonely)
+
+
+def test_who_is_cut_off() -> None:
+    """Alone, with a minority, or by one direction; not who has one voter left with a majority."""
+    voters, brokers = ["c1", "c2", "c3"], ["b1", "b2"]
+    nodes = [*voters, *brokers]
+    for grudge, gone in [
+        (grudges.isolate(["b1"], nodes), ["b1"]),
+        (grudges.isolate(["b1", "c1"], nodes), ["b1", "c1"]),
+        (grudges.isolate(["b1", "c1", "c2"], nodes), ["b2", "c3"]),
+        (grudges.isolate(voters, nodes), ["b1", "b2"]),
+        (grudges.cut([("b1", voter) for voter in voters]), ["b1"]),
+        (grudges.cut([(voter, "b1") for voter in voters]), ["b1"]),
+        (grudges.cut([("b1", "c1"), ("c2", "b1")]), []),
+        (grudges.cut([("b1", "b2"), ("b2", "b1")]), []),
+        (grudges.isolate(nodes, nodes), nodes),
+    ]:
+        assert grudges.cut_off(grudge, nodes, voters) == sorted(gone), grudge
+
+
+@pytest.mark.parametrize("nemesis", [Kill, Pause])
+def test_processes_that_are_stopped_or_ended_are_gone(
+    nemesis: Callable[[], Nemesis],
+) -> None:
+    cluster = on_paper(specs(3, 3))
+    plan = fault(nemesis).plan(cluster, ["b2", "c1"], None, random.Random(1))
+    assert isinstance(plan, CutsOff) and isinstance(plan, OnProcesses)
+    assert set(plan.cuts_off(cluster)) == set(plan.processes_of()) == set(plan.to_json())
 
 
 def test_cut_of_one_node_spares_all_others() -> None:

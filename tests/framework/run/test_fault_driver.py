@@ -136,6 +136,23 @@ def test_whom_an_injection_spares_is_in_the_ledger_where_it_says_so(tmp_path: Pa
     assert planned == [None, ["n1", "n3"]]
 
 
+@dataclass(frozen=True)
+class TakingInjection(PaperInjection):
+    def cuts_off(self, cluster: Cluster) -> list[str]:
+        return ["n3", "n2"]
+
+
+def test_whom_an_injection_takes_from_the_system_is_in_the_ledger(tmp_path: Path) -> None:
+    fault = Paper("a")
+    driver, _ = driver_of(tmp_path, fault, Paper("b"))
+    do(driver, "start-b")
+    fault.plan = lambda *_: TakingInjection(fault, "n2")  # type: ignore[method-assign, assignment]
+    do(driver, "start-a")
+    lines = map(json.loads, (tmp_path / "faults.jsonl").read_text().splitlines())
+    planned = [line.get("cut_off") for line in lines if line["step"] == "planned"]
+    assert planned == [None, ["n2", "n3"]]
+
+
 def test_a_disk_that_is_full_keeps_no_fault_from_being_healed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
