@@ -30,7 +30,7 @@ from framework.evidence.run_events import RunEvents, settled, unshown
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
-FS: Final = ("create", "describe", "metadata", "describe-configs")
+FS: Final = ("create", "describe", "follow", "metadata", "describe-configs")
 
 ANSWERS: Final = Clause(
     name="answers",
@@ -224,12 +224,12 @@ def _id_of(result: Any) -> str | None:
 def _reads(operations: Iterable[Operation], final: bool) -> Iterator[Shown]:
     for operation in operations:
         topic_id = _id_of(operation.result) if operation.ok else None
-        if operation.f not in ("describe", "metadata") or topic_id is None:
+        if operation.f not in ("describe", "follow", "metadata") or topic_id is None:
             continue
         reported = operation.result.get("partitions")
         if reported is not None:
             partitions = {each["partition"]: _replicas(each.get("replicas")) for each in reported}
-            whole = operation.f == "describe" or (final and operation.phase == "final")
+            whole = operation.f in ("describe", "follow") or (final and operation.phase == "final")
             yield Shown(str(operation.key), topic_id, operation, partitions=partitions, whole=whole)
 
 

@@ -54,7 +54,7 @@ from framework.evidence.run_events import (
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
-SHOWS: Final = ("describe",)
+SHOWS: Final = ("describe", "follow")
 """Operations whose answers may tell up to where the log was committed (`offset` in `ext`)."""
 ENOUGH: Final = 10
 ONE: Final = Clause(

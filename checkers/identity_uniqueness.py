@@ -39,7 +39,8 @@ from framework.evidence.run_events import RunEvents, incarnations, unreported, v
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
-FS: Final = ("create", "describe", "metadata", "heartbeat", "produce")
+TOPIC_FS: Final = ("create", "describe", "follow", "metadata")
+FS: Final = (*TOPIC_FS, "heartbeat", "produce")
 
 TOPICS: Final = Clause(
     name="topic-ids",
@@ -208,7 +209,7 @@ def _topic_ids(events: RunEvents) -> Names:
 
 
 def _shown_topic(operation: Operation) -> str | None:
-    if operation.f not in ("create", "describe", "metadata") or not operation.ok:
+    if operation.f not in TOPIC_FS or not operation.ok:
         return None
     if not isinstance(operation.result, dict):
         return None

@@ -33,6 +33,7 @@ from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
+from framework.plugins.capabilities import OR
 from framework.plugins.checker import CLIENTS, Clause, Finding
 
 ONE_STEP: Final = Clause(
@@ -46,8 +47,8 @@ ONE_STEP: Final = Clause(
 )
 NEVER_BACK: Final = Clause(
     name="never-back",
-    says="No operation goes by an older version than one that ended before it began had shown, and "
-    "a version is one state",
+    says="No operation goes by an older version than one that ended before it began had shown, but "
+    "for a read that may be behind, and a version is one state",
     compares="versions that were shown after another one of the same partition",
     floor=2,
     because="one may have been shown in order by chance",
@@ -226,7 +227,9 @@ class IsrLinearizability(RunChecker):
         "Every ISR change that was acknowledged is one step from exactly the version that it "
         "named, and no later operation sees an older version, as clients tell"
     )
-    requires = frozenset({"isr-changes", "linearizable-topic-read"})
+    requires = frozenset(
+        {"isr-changes", OR.join(("linearizable-topic-read", "committed-topic-read"))}
+    )
     clauses = (ONE_STEP, NEVER_BACK, ASKED)
     live = (ONE_STEP, NEVER_BACK, ASKED)
     check_run = RunCheck(isr_linearizability, fs=FS, parts=by_partition)

@@ -29,6 +29,8 @@ from framework.evidence.run_events import RunEvents, alone, node_ids, unreported
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
 
+READS: Final = ("describe", "follow")
+
 RECORDS: Final = Clause(
     name="one-record",
     says="The records that begin an epoch name one leader, in every log that ever held one",
@@ -151,12 +153,12 @@ def sightings(events: RunEvents) -> Iterator[Sighting]:
 
 
 def _shown_to_clients(events: RunEvents, ids: Mapping[str, int]) -> Iterator[Sighting]:
-    """A describe that a voter answers is answered by the active controller itself, after a read
-    barrier."""
+    """A read that a voter answers, and says in which epoch, is answered by the active controller
+    itself."""
     nodes = events.plan.get("nodes") or {}
     for operation in events.operations:
         epoch, node = (operation.ext or {}).get("epoch"), operation.node
-        if not operation.ok or operation.f != "describe" or epoch is None or node is None:
+        if not operation.ok or operation.f not in READS or epoch is None or node is None:
             continue
         if nodes.get(node, {}).get("votes"):
             how = f"{node} answered operation {operation.index} as leader"
@@ -175,5 +177,5 @@ class OneLeaderPerEpoch(RunChecker):
         one_leader_per_epoch,
         evidence=(Booted, EpochSaved, RoleTaken, Elected, Appended, Claimed, LeaderAnnounced),
         disk=(EpochSaved, LeaderAnnounced),
-        fs=("describe",),
+        fs=READS,
     )

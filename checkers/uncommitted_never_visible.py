@@ -46,7 +46,7 @@ from framework.evidence.run_events import (
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
 
-FS: Final = ("create", "describe", "metadata", "heartbeat", "alter-isr")
+FS: Final = ("create", "describe", "follow", "metadata", "heartbeat", "alter-isr")
 ENOUGH: Final = 5
 
 
@@ -257,6 +257,7 @@ def _read(operation: Operation, made: EverTrue) -> list[Finding]:
     judge = {
         "create": _topic,
         "describe": _topic,
+        "follow": _topic,
         "metadata": _topic,
         "heartbeat": _broker_epoch,
         "alter-isr": _version,

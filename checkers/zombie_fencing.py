@@ -38,10 +38,10 @@ from framework.plugins.checker import CLIENTS, EVENTS, Clause, Count, Finding
 
 STARTS: Final = ("start", "restart", "bounce", "replace")
 """Operations that end with a broker's process that is active, and say under which epoch."""
-FS: Final = ("heartbeat", "alter-isr", "describe", *ASKED, *STARTS)
+FS: Final = ("heartbeat", "alter-isr", "describe", "follow", *ASKED, *STARTS)
 NO_EPOCH: Final = -1
 OCCASIONS: Final = frozenset(
-    {OR.join(("zombie-requests", "isr-changes", "broker-life-cycles", *evidence_of(Decided)))}
+    {OR.join(("zombie-requests", "broker-life-cycles", *evidence_of(Decided)))}
 )
 """A run has requests that carry a generation, or nodes that tell of their decisions."""
 
@@ -265,7 +265,7 @@ def _shown(operation: Operation) -> Iterator[Generation]:
         where = _where(value["topic_id"], value["partition"])
         yield Generation(("leader epoch", where), result["leader_epoch"], operation)
         yield Generation(("version", where), result["partition_epoch"], operation)
-    elif operation.f == "describe":
+    elif operation.f in ("describe", "follow"):
         for shown in result.get("partitions") or ():
             where = _where(result.get("topic_id"), shown["partition"])
             yield Generation(("leader epoch", where), shown["leader_epoch"], operation)

@@ -9,6 +9,7 @@ from typing import Final
 
 from framework.generators import PENDING, Context, Generator, Offer, Pending, assign, op, phases
 from framework.history.event import Event, Invocation, Json, Process
+from framework.plugins.capabilities import OR
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client, WorkloadOptions
 from workloads.kafka.client import KafkaClient
@@ -19,6 +20,10 @@ LAST: Final = 2
 """Topics of which every broker is asked in the end."""
 LINEARIZABLE_READ: Final = "linearizable-topic-read"
 """The capability of which `describe` makes use."""
+COMMITTED_READ: Final = "committed-topic-read"
+"""The capability of which `follow` makes use."""
+VERSIONED_READ: Final = OR.join((LINEARIZABLE_READ, COMMITTED_READ))
+"""A read that shows versions of partitions."""
 TOPIC_CONFIGS: Final = "topic-configs"
 """The capability of which `describe-configs` makes use."""
 
@@ -72,6 +77,11 @@ class KafkaWorkload:
 def topic_read(options: WorkloadOptions) -> str:
     """The operation that reads a topic: linearizable where the system has such a read."""
     return "describe" if LINEARIZABLE_READ in options.capabilities else "metadata"
+
+
+def versioned_read(options: WorkloadOptions) -> str:
+    """The operation that reads a topic with the versions of its partitions."""
+    return "describe" if LINEARIZABLE_READ in options.capabilities else "follow"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

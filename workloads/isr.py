@@ -17,7 +17,7 @@ from framework.generators import Context, Generator, Offer, Pending, assign, op
 from framework.history.event import Event, Invocation
 from framework.plugins.outcomes import ABSENT
 from framework.plugins.workload import WorkloadOptions
-from workloads.base import KafkaWorkload
+from workloads.base import VERSIONED_READ, KafkaWorkload
 from workloads.options import at_least
 from workloads.synthetic.brokers import SyntheticBrokers, synthetic_brokers
 
@@ -45,9 +45,7 @@ class Isr(KafkaWorkload):
 
     Options = IsrOptions
     name: str = "isr"
-    requires: frozenset[str] = frozenset(
-        {"kafka-topics", "linearizable-topic-read", "synthetic-brokers"}
-    )
+    requires: frozenset[str] = frozenset({"kafka-topics", VERSIONED_READ, "synthetic-brokers"})
     provides: frozenset[str] = frozenset({"isr-changes", "topic-operations"})
     min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 2
@@ -59,8 +57,7 @@ class Isr(KafkaWorkload):
     def generator(self, options: WorkloadOptions) -> Generator:
         return IsrChanges(
             brokers=synthetic_brokers(
-                seed=options.seed,
-                rate=options.rate,
+                options,
                 topic="isr",
                 broker_ids=range(FIRST_ID, FIRST_ID + self._options.brokers),
                 partitions=self._options.partitions,

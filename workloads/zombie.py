@@ -19,7 +19,7 @@ from typing import Final
 from framework.generators import Context, Generator, Offer, Pending, assign
 from framework.history.event import Event, Invocation
 from framework.plugins.workload import WorkloadOptions
-from workloads.base import KafkaWorkload
+from workloads.base import VERSIONED_READ, KafkaWorkload
 from workloads.kafka.operations.brokers import NO_EPOCH, AlterIsr, Heartbeat
 from workloads.options import at_least
 from workloads.synthetic.broker import NS_PER_MS, Broker
@@ -57,9 +57,7 @@ class Zombie(KafkaWorkload):
 
     Options = ZombieOptions
     name: str = "zombie"
-    requires: frozenset[str] = frozenset(
-        {"kafka-topics", "linearizable-topic-read", "synthetic-brokers"}
-    )
+    requires: frozenset[str] = frozenset({"kafka-topics", VERSIONED_READ, "synthetic-brokers"})
     provides: frozenset[str] = frozenset({"isr-changes", "zombie-requests"})
     min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 2
@@ -71,8 +69,7 @@ class Zombie(KafkaWorkload):
     def generator(self, options: WorkloadOptions) -> Generator:
         return Zombies(
             brokers=synthetic_brokers(
-                seed=options.seed,
-                rate=options.rate,
+                options,
                 topic="zombie",
                 broker_ids=range(FIRST_ID, FIRST_ID + self._options.brokers),
                 partitions=self._options.partitions,

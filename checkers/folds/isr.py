@@ -1,5 +1,6 @@
 """What is known of one partition's leader and ISR: what clients asked for and were shown of it."""
 
+import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -8,7 +9,10 @@ from typing import Any, Final, TypeAlias
 from framework.evidence.changes import NO_LEADER
 from framework.history.pairing import Operation
 
-FS: Final = ("alter-isr", "describe")
+FOLLOW: Final = "follow"
+"""A read of what was committed, which may be behind."""
+FS: Final = ("alter-isr", "describe", FOLLOW)
+UNBOUNDED: Final = sys.maxsize
 
 Key: TypeAlias = tuple[str, int]
 """(topic id, partition)."""
@@ -30,7 +34,8 @@ class State:
 @dataclass(frozen=True, slots=True)
 class Sight:
     """An operation showed a state at a version. `at_least`: what it must not have been below
-    of what had ended before it began - the version that it named, or that it read."""
+    of what had ended before it began - the version that it named, or that it read; `UNBOUNDED` for
+    a read that may be behind."""
 
     operation: Operation
     version: int
@@ -59,7 +64,8 @@ def sights(operations: Iterable[Operation], key: Key) -> Iterator[Sight]:
         for shown in operation.result.get("partitions") or ():
             if shown["partition"] == key[1] and "partition_epoch" in shown:
                 version = shown["partition_epoch"]
-                yield Sight(operation, version, version, state_of(shown))
+                at_least = UNBOUNDED if operation.f == FOLLOW else version
+                yield Sight(operation, version, at_least, state_of(shown))
 
 
 class FirstShown:

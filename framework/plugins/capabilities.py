@@ -13,6 +13,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "kafka-topics": "topics that Kafka's protocol creates, deletes and lists",
     "topic-configs": "topics that are created with a configuration, which brokers show",
     "linearizable-topic-read": "a read of a topic that shows all that was acknowledged before",
+    "committed-topic-read": "a read of a topic from the committed log, which may be behind",
     "synthetic-brokers": "brokers that a client can play",
     "extra-brokers": "brokers as further processes on the cluster's hosts",
     "data-plane": "partitions that are produced to and fetched from",

@@ -6,10 +6,11 @@ from its adapter in this form, so that neither imports the other.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from framework.history.event import Invocation
 from framework.plugins.outcomes import Answer, OutcomeTable
+from framework.plugins.system import Cluster
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -20,24 +21,52 @@ class UnexpectedResponse(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Further(Generic[Request]):
+    """What has to be asked before a read is answered. `elsewhere`: of the next node of the role."""
+
+    request: Request
+    elsewhere: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange(Generic[Request, Response]):
     """One kind of operation as a message and its answer. `at`: the role of the nodes that are
     asked. `answer` may raise `UnexpectedResponse`. `forwarded`: they ask others on the client's
-    behalf, perhaps more than once."""
+    behalf, perhaps more than once. `then`, of a read alone: what to ask after such a response, or
+    None: it can be answered. It may raise as `answer`."""
 
     at: str
     request: Callable[[Invocation], Request]
     answer: Callable[[Invocation, Response], Answer]
     forwarded: bool = False
+    then: Callable[[Response], Further[Request] | None] = lambda _: None
+
+
+@dataclass(frozen=True, slots=True)
+class Leadership(Generic[Request, Response]):
+    """How to know the active controller before it is asked for what may have an effect, where a
+    refusal of another one would not be certain. `request` has none itself; `shown`: whether a
+    response to it is the active one's."""
+
+    request: Request
+    shown: Callable[[Response], bool]
+
+
+Exchanges: TypeAlias = Mapping[str, Exchange[Any, Any]]
+"""By the f of operations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """`exchanges`: by the f of operations. `messages`: types of requests that only this system
-    knows, with the types of their responses. `watermark_first`: an answer to a fetch tells the
-    high watermark as it was before its records were read, so that it may hold some above it."""
+    """`exchanges`: of every client. `of_client`: further ones, made for each client of a cluster:
+    they may know that, and remember what they were answered. `messages`: types of requests that
+    only this system knows, with the types of their responses. `watermark_first`: an answer to a
+    fetch tells the high watermark as it was before its records were read, so that it may hold some
+    above it. `leadership`: asked for by who writes to controllers; None: their refusals will do."""
 
     outcomes: OutcomeTable
     watermark_first: bool = False
-    exchanges: Mapping[str, Exchange[Any, Any]] = field(default_factory=dict)
+    exchanges: Exchanges = field(default_factory=dict)
+    of_client: Callable[[Cluster], Exchanges] = lambda _: {}
     messages: Mapping[type[Any], type[Any]] = field(default_factory=dict)
+    leadership: Leadership[Any, Any] | None = None

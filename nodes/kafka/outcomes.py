@@ -56,13 +56,22 @@ OUTCOMES: Final = OutcomeTable(
     asserts={
         ("create", name_of(ErrorCode.topic_already_exists)): PRESENT,
         ("delete", name_of(ErrorCode.unknown_topic_or_partition)): ABSENT,
+        ("heartbeat", name_of(ErrorCode.stale_broker_epoch)): STALE,
         ("alter-isr", name_of(ErrorCode.stale_broker_epoch)): STALE,
         ("fetch", name_of(ErrorCode.offset_out_of_range)): OUT_OF_RANGE,
         ("commit", name_of(ErrorCode.illegal_generation)): STALE,
         ("commit", name_of(ErrorCode.unknown_member_id)): STALE,
     },
     reads=frozenset(
-        {"describe-configs", "metadata", "fetch", "list-offsets", "assignment", "committed"}
+        {
+            "follow",
+            "describe-configs",
+            "metadata",
+            "fetch",
+            "list-offsets",
+            "assignment",
+            "committed",
+        }
     ),
     tags_retries=False,
 )

@@ -9,12 +9,13 @@ import json
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from framework.evidence import changes
 from framework.evidence.kinds import Evidence
 from nodes.adapting import records as made
 from nodes.disk_evidence.form import Fields
+from nodes.kafka.partitions import Partitions
 from nodes.kafka.record_reader import read_leader_change, read_record
 from nodes.kafka_files.log_directory import Segment
 from nodes.kafka_files.records import records
@@ -22,11 +23,7 @@ from nodes.kafka_files.snapshots import NAME, read_snapshot
 
 LEADER_CHANGE: Final = 2
 """The type of that control record."""
-NO_CHANGE: Final = -2
-"""The leader of a partition's change that leaves it."""
 FENCE, UNFENCE = 1, -1
-
-Partition = dict[str, Any]
 
 
 class Records:
@@ -34,7 +31,7 @@ class Records:
 
     def __init__(self, directory: Path, before: Sequence[Segment]) -> None:
         """`before`: what the log holds of which nothing is to be told."""
-        self._partitions: dict[tuple[str, int], Partition] = {}
+        self._partitions = Partitions()
         self._rules: dict[str, Fields] = {}
         self._snapshots = sorted(directory.glob("*.checkpoint"))
         self._whole = False
@@ -60,37 +57,11 @@ class Records:
         if not self._whole:
             self._begin(offset)
         name, record = read_record(value)
-        if name == "PartitionRecord":
-            self._partitions[record["topic_id"], record["partition_id"]] = dict(record)
-        elif name == "PartitionChangeRecord":
-            return self._changed(record)
-        elif name == "RemoveTopicRecord":
-            gone = [key for key in self._partitions if key[0] == record["topic_id"]]
-            for key in gone:
-                del self._partitions[key]
-        elif name == "AccessControlEntryRecord":
+        if name == "AccessControlEntryRecord":
             self._rules[record["id"]] = record
         elif name == "RemoveAccessControlEntryRecord":
             return name, {**self._rules.pop(record["id"], {}), **record}
-        return name, record
-
-    def _changed(self, record: Fields) -> tuple[str, Fields]:
-        """As `PartitionRegistration.merge` does it."""
-        partition = self._partitions.get((record["topic_id"], record["partition_id"]))
-        if partition is None:
-            return "PartitionChangeRecord of an unknown partition", record
-        if record["leader"] != NO_CHANGE:
-            partition["leader"] = record["leader"]
-            partition["leader_epoch"] += 1
-        partition["partition_epoch"] += 1
-        news = {
-            name: record[name]
-            for name in ("isr", "replicas", "removing_replicas", "adding_replicas")
-            if record[name] is not None
-        }
-        partition |= news
-        replaced = news.keys() - {"isr"}
-        return "PartitionRecord" if replaced else "PartitionChangeRecord", dict(partition)
+        return self._partitions.fold(name, record)
 
     def _begin(self, offset: int) -> None:
         """Take over what a snapshot says, once the log has come to its end."""

@@ -32,9 +32,10 @@ FIXED: Final = frozenset(
 )
 """What the layout decides: another value would be another cluster than the run's plan says."""
 
+SESSION: Final = "broker.session.timeout.ms"
 SHORT: Final[Mapping[str, str]] = {
     # Time limits short enough for a run of a minute. Kafka's defaults: 9 s, 2 s, 2 s, 1 s, 1 s.
-    "broker.session.timeout.ms": "3000",
+    SESSION: "3000",
     "broker.heartbeat.interval.ms": "500",
     "controller.quorum.fetch.timeout.ms": "1000",
     "controller.quorum.election.timeout.ms": "500",

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from kio.schema.describe_cluster.v0.request import DescribeClusterRequest
 from kio.schema.describe_quorum.v1 import request as quorum
+from kio.schema.find_coordinator.v4.request import FindCoordinatorRequest
 from kio.schema.metadata.v12.request import MetadataRequest
 from kio.schema.types import TopicName
 from kio.static.primitive import i32
@@ -16,6 +17,13 @@ from framework.plugins.system import NodeSpec, NodeState
 from nodes.kafka.asking import exchange
 
 METADATA_LOG: Final = TopicName("__cluster_metadata")
+WHO_LEADS: Final = quorum.DescribeQuorumRequest(
+    topics=(
+        quorum.TopicData(
+            topic_name=METADATA_LOG, partitions=(quorum.PartitionData(partition_index=i32(0)),)
+        ),
+    )
+)
 SILENT: Final = (OSError, ValueError)
 CAUGHT_UP_MS: Final = 1_500
 """A replica that was that long not at the end of the metadata log lags behind."""
@@ -88,12 +96,24 @@ def topics(connect: Connect, timeout_s: float) -> frozenset[tuple[object, ...]] 
     )
 
 
+def coordinated(connect: Connect, timeout_s: float) -> bool:
+    """Whether a broker knows who coordinates groups. One that is asked has the topic of their
+    offsets made, where there is none."""
+    request = FindCoordinatorRequest(coordinator_keys=("of-nobody",))
+    try:
+        answer = _ask(connect, "client", request, time.monotonic() + timeout_s)
+    except SILENT:
+        return False
+    return all(each.error_code == 0 for each in answer.coordinators)
+
+
 def _quorum(connect: Connect, deadline: float) -> Any:
     """The metadata log as its leader has it; None where another one leads. Raises `SILENT`."""
-    log = quorum.TopicData(
-        topic_name=METADATA_LOG, partitions=(quorum.PartitionData(partition_index=i32(0)),)
-    )
-    answer = _ask(connect, "controller", quorum.DescribeQuorumRequest(topics=(log,)), deadline)
+    return led_log(_ask(connect, "controller", WHO_LEADS, deadline))
+
+
+def led_log(answer: Any) -> Any:
+    """The metadata log in an answer to `WHO_LEADS`; None: who answers does not lead."""
     found = [each for topic in answer.topics for each in topic.partitions]
     return found[0] if answer.error_code == 0 and found and found[0].error_code == 0 else None
 

@@ -17,13 +17,10 @@ from nodes.disk_evidence.disk import GIVEN
 from nodes.kafka import disk, formatting, java, releases, settings, software, states
 from nodes.kafka.defects import agent
 from nodes.kafka.defects.catalogue import BREAKS
-from nodes.kafka.outcomes import OUTCOMES
+from nodes.kafka.dialect import DIALECT
 
 STOP_GRACE_S: Final = 1.0
 ANSWER_S: Final = 1.0
-# KafkaApis answers a fetch from `FetchPartitionData`, whose high watermark `Partition.readRecords`
-# takes before it reads from the log.
-DIALECT: Final = Dialect(outcomes=OUTCOMES, watermark_first=True)
 
 
 class KafkaSystem(System):
@@ -35,6 +32,8 @@ class KafkaSystem(System):
         frozenset(
             {
                 "kafka-topics",
+                "committed-topic-read",
+                "synthetic-brokers",
                 "kafka-descriptions",
                 "topic-configs",
                 "data-plane",
@@ -156,7 +155,11 @@ class KafkaSystem(System):
         leaders = [node for node, state in found.items() if state and state.leader]
         if len(leaders) != 1:
             return f"{len(leaders)} nodes claim to lead"
-        return self._followed(cluster, leaders[0]) or self._agreed(cluster)
+        return (
+            self._followed(cluster, leaders[0])
+            or self._coordinated(cluster)
+            or self._agreed(cluster)
+        )
 
     def _followed(self, cluster: Cluster, leader: str) -> str | None:
         """Whether all nodes have the metadata log to its end, as the active controller sees it."""
@@ -170,6 +173,13 @@ class KafkaSystem(System):
             if settings.node_id(spec) not in following or settings.node_id(spec) in lag
         ]
         return f"{processes.names(behind)} behind in the metadata log" if behind else None
+
+    def _coordinated(self, cluster: Cluster) -> str | None:
+        """Whether groups can be: before a run begins, so that their topic comes to be on brokers
+        that hold data, and not on those that clients play."""
+        broker, *_ = cluster.with_role("broker")
+        able = states.coordinated(partial(self.connect, cluster, broker), ANSWER_S)
+        return None if able else "groups have no coordinator"
 
     def _agreed(self, cluster: Cluster) -> str | None:
         """Whether all brokers have one view of all partitions."""

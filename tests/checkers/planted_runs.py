@@ -93,6 +93,11 @@ class Story(PlainStory):
         result = {"topic_id": topic_id, "partitions": list(shown)} if shown else None
         return self.op("describe", name, None, result, ext={"epoch": 1, "offset": 9})
 
+    def follow(self, name: str, *shown: dict[str, Any], topic_id: str = TOPIC) -> Operation:
+        """A read of what was committed, which may be behind."""
+        result = {"topic_id": topic_id, "partitions": list(shown)} if shown else None
+        return self.op("follow", name, None, result, ext={"epoch": 1, "offset": 9})
+
     def alter(
         self,
         version: int,

@@ -219,6 +219,10 @@ PLANTED = Plants.of(
             story.topic("u", OTHER),
             story.describe("v", shown(0, [4]), topic_id=OTHER),
         ),
+        f"topic id {OTHER} is u and w": lambda story: (
+            story.topic("u", OTHER),
+            story.follow("w", shown(0, [4]), topic_id=OTHER),
+        ),
         "broker epoch 0 is broker/4 and broker/5": lambda story: story.heartbeat(5, 0),
         "broker epoch 2 is broker/5 and broker/6": lambda story: story.register(6, broker_epoch=2),
         "broker epoch 2 is broker/5 and broker/4": lambda story: leased(story, "b1", 4, 2),

@@ -120,6 +120,26 @@ def change_of_a_version_that_is_over(story: Story) -> None:
     story.alter(4, [4, 5])
 
 
+@PLANTED.violation("changed version 4", "version 5", on=Story)
+def change_of_a_version_that_a_follower_was_shown_to_be_over(story: Story) -> None:
+    story.follow("t", shown(5, [4]))
+    story.alter(4, [4, 5])
+
+
+@PLANTED.violation("version 4 has two states", on=Story)
+def follower_is_shown_another_state_than_the_change_made(story: Story) -> None:
+    story.alter(3, [4])
+    story.follow("t", shown(4, [4, 5]))
+
+
+def test_a_read_of_what_was_committed_may_be_behind() -> None:
+    story = Story()
+    story.alter(3, [4])
+    story.follow("t", shown(3, [4, 5]))
+    story.alter(4, [4, 5])
+    assert_valid(judge_partition(story.run_events()))
+
+
 def test_concurrent_reads_may_cross() -> None:
     story = Story()
     read = story.invoke("describe", "t")

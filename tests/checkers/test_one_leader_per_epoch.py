@@ -3,6 +3,7 @@
 from dataclasses import replace
 from itertools import combinations
 
+import pytest
 from contract import Plants
 from hypothesis import given
 from hypothesis import strategies as st
@@ -136,10 +137,11 @@ def test_voter_that_should_tell_and_does_not_is_unknown() -> None:
     assert_unknown(OneLeaderPerEpoch(), story, "one-claim")
 
 
-def test_client_was_answered_by_another_leader_of_the_epoch() -> None:
+@pytest.mark.parametrize("f", ["describe", "follow"])
+def test_client_was_answered_by_another_leader_of_the_epoch(f: str) -> None:
     story = Story()
-    first = story.op("describe", "t", ext={"epoch": 4, "offset": 1}, node="c1")
-    second = story.op("describe", "t", ext={"epoch": 4, "offset": 1}, node="c2")
+    first = story.op(f, "t", ext={"epoch": 4, "offset": 1}, node="c1")
+    second = story.op(f, "t", ext={"epoch": 4, "offset": 1}, node="c2")
     outcome = one_leader_per_epoch(story.run_events())
     assert_invalid(outcome, "epoch 4", "id 1", "id 2")
     assert outcome.findings[0].operations == (first.index, second.index)

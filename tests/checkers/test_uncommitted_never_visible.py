@@ -293,6 +293,7 @@ PLANTED |= Plants.of(
             lambda story: story.describe("t", {"partition": 0, "partition_epoch": 1, "isr": [4]}),
         ),
         "isr [4, 6]": lambda story: story.describe("t", shown(1, [4, 6])),
+        "isr [4, 5], leader 6": lambda story: story.follow("t", shown(1, [4, 5], leader=6)),
         "leader 0, leader_epoch 0": in_metadata(leader=0),
         "leader_epoch 1, partition 0": in_metadata(leader=-1, leader_epoch=1),
         "leader 4, leader_epoch 5": in_metadata(leader_epoch=5),

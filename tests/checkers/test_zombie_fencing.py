@@ -345,6 +345,7 @@ LATER = {"leader_epoch": 5, "leader": 4, "partition_epoch": 4, "isr": [4]}
         (alters(3, answer=LATER), alters(4, leader_epoch=4), "leader epoch 5"),
         (alters(3, answer=LATER), alters(3, leader_epoch=5), "version 4"),
         (lambda story: story.describe("t", shown(4, [4])), alters(3), "version 4"),
+        (lambda story: story.follow("t", shown(4, [4])), alters(3), "version 4"),
         (lambda story: story.broker(0, 4, 8), beats(3), "broker epoch 8"),
     ],
 )

@@ -212,6 +212,9 @@ class ReferenceController:
         ]
         return {"topic_id": topic.topic_id, "partitions": partitions}, ext
 
+    def follow(self, op: Event) -> tuple[Any, Any]:
+        return self.describe(op)
+
     def metadata(self, op: Event) -> tuple[Any, None]:
         return self.describe(op)[0], None
 

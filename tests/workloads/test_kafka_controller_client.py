@@ -8,6 +8,7 @@ import pytest
 from kio.static.primitive import i8, i16, i32, i64
 from loopback_server import CLOSE, HANG, LoopbackServer
 
+from framework.plugins.dialect import Leadership
 from framework.plugins.outcomes import OutcomeTable
 from nodes.kraft.adapter.dialect import DIALECT
 from nodes.kraft.adapter.outcomes import OUTCOMES
@@ -46,13 +47,19 @@ def always(what: object) -> Any:
 class Controllers:
     """Three servers and a client of theirs that asks c1 first."""
 
-    def __init__(self, stack: ExitStack, outcomes: OutcomeTable = OUTCOMES) -> None:
+    def __init__(
+        self,
+        stack: ExitStack,
+        outcomes: OutcomeTable = OUTCOMES,
+        leadership: Leadership[Any, Any] | None = None,
+    ) -> None:
         self.servers = {
             name: stack.enter_context(LoopbackServer(answer(41))) for name in ("c1", "c2", "c3")
         }
         self.client = ControllerClient(
             {name: Connection(server.open, "test", CODEC) for name, server in self.servers.items()},
             outcomes,
+            leadership=leadership,
         )
 
     def set(self, **answers: Any) -> None:
@@ -91,14 +98,67 @@ def test_controllers_that_are_gone_are_passed_over(controllers: Controllers) -> 
 
 def test_a_write_that_may_have_been_appended_is_not_taken_elsewhere() -> None:
     """Where NOT_CONTROLLER is no failure in the system's table, it ends a write, not a read."""
-    doubtful = replace(OUTCOMES, fails=OUTCOMES.fails - {"NOT_CONTROLLER"})
     with ExitStack() as stack:
-        controllers = Controllers(stack, doubtful)
+        controllers = Controllers(stack, DOUBTFUL)
         controllers.set(c2=answer(0))
         node, response = controllers.client.call(WRITE)
         assert (node, response.error_code) == ("c1", 41)
         assert controllers.asked() == [1, 0, 0]
         assert controllers.client.call(READ, read=True)[0] == "c2"
+
+
+DOUBTFUL = replace(OUTCOMES, fails=OUTCOMES.fails - {"NOT_CONTROLLER"})
+LEADERSHIP = Leadership(READ, lambda response: response.epoch == 1)
+"""Who answers in another epoch does not lead."""
+
+
+def leads_not(request: Any) -> Any:
+    return replace(answer(0)(request), epoch=i32(0))
+
+
+@pytest.fixture
+def doubtful() -> Iterator[Controllers]:
+    with ExitStack() as stack:
+        yield Controllers(stack, DOUBTFUL, LEADERSHIP)
+
+
+def test_a_write_whose_refusal_is_not_certain_goes_to_the_active_one_alone(
+    doubtful: Controllers,
+) -> None:
+    doubtful.set(c1=leads_not, c3=answer(0))
+    for _ in range(2):
+        assert doubtful.client.call(WRITE)[0] == "c3"
+    kinds = [[type(each) for each in server.seen] for server in doubtful.servers.values()]
+    assert kinds == [[type(READ)], [type(READ)], [type(READ), type(WRITE), type(WRITE)]]
+
+
+def test_the_active_one_is_looked_for_again_after_a_write_that_failed(
+    doubtful: Controllers,
+) -> None:
+    doubtful.set(c1=answer(0))
+    assert doubtful.client.call(WRITE)[0] == "c1"
+
+    def resigned(request: Any) -> Any:
+        return leads_not(request) if isinstance(request, type(READ)) else answer(41)(request)
+
+    doubtful.set(c1=resigned, c2=answer(0))
+    node, response = doubtful.client.call(WRITE)
+    assert (node, response.error_code) == ("c1", 41)
+    assert doubtful.client.call(WRITE)[0] == "c2"
+
+
+def test_where_nobody_leads_a_write_was_not_sent(doubtful: Controllers) -> None:
+    doubtful.set(c1=leads_not, c2=always(CLOSE), c3=answer(41))
+    with pytest.raises(NotSent, match="no active controller was found"):
+        doubtful.client.call(WRITE, search_s=0.3)
+    seen = [type(each) for server in doubtful.servers.values() for each in server.seen]
+    assert set(seen) == {type(READ)}
+
+
+def test_a_read_looks_for_nobody(doubtful: Controllers) -> None:
+    doubtful.set(c1=leads_not)
+    assert doubtful.client.call(READ, read=True)[0] == "c1"
+    assert doubtful.asked() == [1, 0, 0]
 
 
 def _refused(timeout_s: float) -> Any:

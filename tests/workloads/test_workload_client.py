@@ -1,7 +1,7 @@
 """The client end to end, against a cluster of loopback sockets."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from types import SimpleNamespace
@@ -20,6 +20,7 @@ from loopback_server import CLOSE, LoopbackServer
 
 from framework.generators import clients, simulate
 from framework.history.event import Completion, CompletionType, Invocation
+from framework.plugins.dialect import Exchanges, Further
 from framework.plugins.system import Cluster, NodeSpec
 from framework.plugins.workload import WorkloadOptions
 from framework.testing.loopback import cluster_of
@@ -132,6 +133,47 @@ def test_a_system_says_how_an_operation_is_said_to_it(cluster: Cluster) -> None:
     dialect = without_request_ids(cluster, metadata=DIALECT.exchanges["describe"])
     read = Topics().client(dialect, 0).invoke(op("metadata", "t"))
     assert (read.type, read.node, read.ext) == ("ok", "c1", {"epoch": 1, "offset": 2})
+
+
+def asking_twice(cluster: Cluster, then: Callable[[Any], Any]) -> Cluster:
+    """A `describe` of which the first answer is not the last."""
+    describe = replace(DIALECT.exchanges["describe"], then=then)
+    return without_request_ids(cluster, describe=describe)
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_read_may_take_several_requests(
+    cluster: Cluster, servers: dict[str, LoopbackServer], elsewhere: bool
+) -> None:
+    questions = iter([Further(request=ReadTopicsRequest(names=("u",)), elsewhere=elsewhere)])
+    asked = asking_twice(cluster, lambda _: next(questions, None))
+    read = Topics().client(asked, 0).invoke(op("describe", "u"))
+    assert (read.type, read.value, read.node) == ("ok", None, "c1")
+    assert len(servers["c1"].seen) == 2
+
+
+def test_a_read_that_finds_no_end_fails(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workloads.kafka.client.SEARCH_S", 0.2)
+    more = Further(request=ReadTopicsRequest(names=("t",)), elsewhere=True)
+    read = Topics().client(asking_twice(cluster, lambda _: more), 0).invoke(op("describe", "t"))
+    assert (read.type, read.error) == ("fail", ("CLIENT_TIMED_OUT", "still more to be asked"))
+
+
+def test_exchanges_of_a_client_are_made_for_each(cluster: Cluster) -> None:
+    """They may remember what they were answered."""
+    made = list[Cluster]()
+
+    def of_client(own: Cluster) -> Exchanges:
+        made.append(own)
+        return {"follow": DIALECT.exchanges["describe"]}
+
+    system: Any = SimpleNamespace(
+        dialect=lambda: replace(DIALECT, of_client=of_client), connect=KraftSystem().connect
+    )
+    owned = replace(cluster, system=system)
+    for thread in range(2):
+        assert Topics().client(owned, thread).invoke(op("follow", "t")).node == "c1"
+    assert made == [owned, owned]
 
 
 def test_a_closed_connection(cluster: Cluster, servers: dict[str, LoopbackServer]) -> None:

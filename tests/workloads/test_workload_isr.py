@@ -77,6 +77,35 @@ def test_topics_that_nobody_makes_now_are_asked_for_now_and_then(
         assert again - controller.end_ns < 4 * AGAIN_NS
 
 
+@pytest.mark.parametrize("workload", [Isr, Zombie])
+def test_topics_are_read_as_the_system_can(workload: type[Workload]) -> None:
+    """What changes is the read; ISRs are changed all the same."""
+    linearizable, committed = (
+        run(workload(), ReferenceController(), seconds=20, capabilities=frozenset({capability}))
+        for capability in ("linearizable-topic-read", "committed-topic-read")
+    )
+    assert not invocations(linearizable, "follow")
+    assert not invocations(committed, "describe")
+    renamed = [replace(each, f="describe") if each.f == "follow" else each for each in committed]
+    assert renamed == linearizable
+    assert len([each for each in pairs(committed) if each[1].f == "alter-isr"]) > 50
+
+
+def test_nobody_asks_for_the_isr_that_there_is() -> None:
+    """One system makes a version of it, another none."""
+    controller = ReferenceController(lose=0.2)
+    shown: dict[str, tuple[int, set[int]]] = {}
+    asked = 0
+    for op, end in pairs(run(Isr(IsrOptions(brokers=2)), controller)):
+        if op.f == "alter-isr":
+            version, isr = shown.get(op.key, (-1, set()))
+            asked += version == op.value["partition_epoch"]
+            assert (version, isr) != (op.value["partition_epoch"], set(op.value["isr"]))
+            if end.type == "ok":
+                shown[op.key] = end.value["partition_epoch"], set(end.value["isr"])
+    assert asked > 20
+
+
 @pytest.mark.parametrize(
     ("workload", "heard"),
     [(Isr, {"absent"}), (Topics, {"present", "absent"}), (Zombie, {"stale"})],

@@ -1,5 +1,6 @@
 """The client of all our workloads: does any of their operations, at any node that serves it."""
 
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -7,13 +8,13 @@ from typing import Any
 from kio.static.protocol import RequestPayload
 
 from framework.history.event import Completion, Invocation
-from framework.plugins.dialect import Exchange, UnexpectedResponse
-from framework.plugins.outcomes import Failure, Ok, Refused, completion
+from framework.plugins.dialect import Exchange, Exchanges, UnexpectedResponse
+from framework.plugins.outcomes import CLIENT_TIMED_OUT, Failure, Ok, Refused, completion
 from framework.plugins.system import Cluster
 from workloads.kafka.broker_client import BrokerClient
 from workloads.kafka.codec import Codec
-from workloads.kafka.connection import Breakdown, Connection, no_answer
-from workloads.kafka.controller_client import ControllerClient
+from workloads.kafka.connection import Breakdown, Connection, FateUnknown, no_answer
+from workloads.kafka.controller_client import SEARCH_S, ControllerClient
 from workloads.kafka.messages import EXCHANGES
 from workloads.kafka.system import system_of
 
@@ -28,12 +29,18 @@ class KafkaClient:
         is sent."""
         dialect = system_of(cluster).dialect()
         self._outcomes = dialect.outcomes
-        self._exchanges: Mapping[str, Exchange[Any, Any]] = {**EXCHANGES, **dialect.exchanges}
+        self._exchanges: Exchanges = {
+            **EXCHANGES,
+            **dialect.exchanges,
+            **dialect.of_client(cluster),
+        }
         self._started = started
         name, codec = f"workload-{thread}", Codec(dialect.messages)
         self._controllers = connections(cluster, "controller", "controller", name, codec)
         self._brokers = connections(cluster, "broker", "client", name, codec)
-        self._controller = ControllerClient(self._controllers, dialect.outcomes, thread)
+        self._controller = ControllerClient(
+            self._controllers, dialect.outcomes, thread, dialect.leadership
+        )
         self._broker = BrokerClient(self._brokers, thread)
 
     def invoke(self, invocation: Invocation) -> Completion:
@@ -44,7 +51,7 @@ class KafkaClient:
         node: str | None = None
         result: Ok | Refused | Failure
         try:
-            node, response = self._call(invocation, exchange.at, request)
+            node, response = self._asked(invocation, exchange, request)
             result = exchange.answer(invocation, response)
         except (Breakdown, UnexpectedResponse) as error:
             node = error.node if isinstance(error, Breakdown) else node
@@ -57,6 +64,20 @@ class KafkaClient:
         """Close all connections."""
         for connection in (*self._controllers.values(), *self._brokers.values()):
             connection.close()
+
+    def _asked(
+        self, invocation: Invocation, exchange: Exchange[Any, Any], request: RequestPayload
+    ) -> tuple[str, Any]:
+        """(node, response), the last one where there is more to be asked."""
+        deadline = time.monotonic() + SEARCH_S
+        node, response = self._call(invocation, exchange.at, request)
+        while (further := exchange.then(response)) is not None:
+            if time.monotonic() > deadline:
+                raise FateUnknown(CLIENT_TIMED_OUT, "still more to be asked")
+            if further.elsewhere:
+                self._controller.turn()
+            node, response = self._call(invocation, exchange.at, further.request)
+        return node, response
 
     def _call(self, invocation: Invocation, at: str, request: RequestPayload) -> tuple[str, Any]:
         if at == "broker":

@@ -4,7 +4,8 @@ Controllers are asked in turn, starting with the one that answered last, until o
 A connection that could not be made says that there was certainly no effect, and so does
 NOT_CONTROLLER at the top of a response, where the system's table has it as a failure: asking the
 next controller is then still the same request. After anything less certain a request is over,
-but for reads, which have no effect.
+but for reads, which have no effect. Where NOT_CONTROLLER is no certain failure, a question without
+effect finds the active controller before the first request, and again after one that failed.
 """
 
 import time
@@ -15,6 +16,7 @@ import tenacity
 from kio.schema.errors import ErrorCode
 from kio.static.protocol import RequestPayload
 
+from framework.plugins.dialect import Leadership
 from framework.plugins.outcomes import OutcomeTable
 from workloads.kafka.connection import Breakdown, Connection, FateUnknown, NotSent
 from workloads.kafka.messages import name_of
@@ -41,10 +43,17 @@ class ControllerClient:
     """Finds the active controller. For one thread at a time."""
 
     def __init__(
-        self, connections: Mapping[str, Connection], outcomes: OutcomeTable, first: int = 0
+        self,
+        connections: Mapping[str, Connection],
+        outcomes: OutcomeTable,
+        first: int = 0,
+        leadership: Leadership[Any, Any] | None = None,
     ) -> None:
         """`connections`: a controller's name to a connection to its control listener. `first`:
-        the position of the one to ask first."""
+        the position of the one to ask first. `leadership`: how to find the active one; None: by
+        being refused."""
+        self._leadership = leadership
+        self._found = leadership is None
         self._redirects = name_of(ErrorCode.not_controller) in outcomes.fails
         self._connections = connections
         self._names = list(connections)
@@ -72,10 +81,18 @@ class ControllerClient:
             reraise=True,
         )
         deadline = time.monotonic() + deadline_s
+        if self._leadership is not None and not (read or self._found):
+            self._find(self._leadership, search_s)
         try:
             return retrying(self._attempt, request, read, deadline)
         except NotActive as inactive:
             return inactive.node, inactive.response
+
+    def turn(self) -> None:
+        """It is the next controller's turn, after a pause where all had theirs."""
+        self._position = (self._position + 1) % len(self._names)
+        if self._position == 0:
+            time.sleep(ROUND_PAUSE_S)
 
     def _attempt(self, request: RequestPayload, read: bool, deadline: float) -> tuple[str, Any]:
         """Ask the controller whose turn it is; after a failure it is the next one's turn."""
@@ -88,9 +105,31 @@ class ControllerClient:
                 raise NotActive(name, response)
         except (NotActive, Breakdown) as error:
             self._position = (self._position + 1) % len(self._names)
+            self._found = self._leadership is None
             error.node = name
             raise
         return name, response
+
+    def _find(self, leadership: Leadership[Any, Any], search_s: float) -> None:
+        """Until it is the active controller's turn. Raises `NotSent`."""
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type((NotActive, Breakdown)),
+            stop=tenacity.stop_after_delay(search_s),
+            wait=self._pause,
+            reraise=True,
+        )
+        try:
+            retrying(self._look, leadership)
+        except (NotActive, Breakdown) as error:
+            raise NotSent(f"no active controller was found: {error}") from error
+        self._found = True
+
+    def _look(self, leadership: Leadership[Any, Any]) -> None:
+        """Ask the one whose turn it is."""
+        name, response = self._attempt(leadership.request, True, float("inf"))
+        if not leadership.shown(response):
+            self.turn()
+            raise NotActive(name, response)
 
     def _pause(self, state: tenacity.RetryCallState) -> float:
         return 0.0 if state.attempt_number % len(self._names) else ROUND_PAUSE_S

@@ -16,10 +16,20 @@ from typing import Final
 from framework.generators import op
 from framework.history.event import Event, Invocation, Process
 from framework.plugins.outcomes import PRESENT, STALE
+from framework.plugins.workload import WorkloadOptions
+from workloads.base import versioned_read
 from workloads.kafka.operations.brokers import AlterIsr, Heartbeat, IsrState, broker_key
 from workloads.kafka.operations.topics import CreateTopic, TopicState
 from workloads.synthetic.broker import Broker, heartbeat, learn
-from workloads.synthetic.partition import Partition, alter, described, eligible, newer, propose
+from workloads.synthetic.partition import (
+    Partition,
+    alter,
+    changeable,
+    described,
+    eligible,
+    newer,
+    propose,
+)
 
 AGAIN_NS: Final = 250_000_000
 """How long a topic's creation or deletion waits that was not done. While no controller is active it
@@ -44,10 +54,12 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyntheticBrokers:
-    """`open`: what is under way, by process. `period_ns`: between heartbeats of an active
-    broker. `topics_ns`: before then no topic is created or deleted."""
+    """`read`: the operation that shows the topic. `open`: what is under way, by process.
+    `period_ns`: between heartbeats of an active broker. `topics_ns`: before then no topic is
+    created or deleted."""
 
     seed: int
+    read: str
     period_ns: int
     assignment: tuple[tuple[int, ...], ...]
     by_id: Mapping[int, Broker]
@@ -74,7 +86,7 @@ class SyntheticBrokers:
     def upkeep(self, now_ns: int) -> Invocation | None:
         """The topic's creation, or a read where its state is in doubt."""
         topic = self.topic
-        if self._under_way("create", topic.name) or self._under_way("describe", topic.name):
+        if self._under_way("create", topic.name) or self._under_way(self.read, topic.name):
             return None
         if not topic.created:
             able = len(eligible(self.by_id.values())) >= len(self.by_id)
@@ -84,15 +96,15 @@ class SyntheticBrokers:
         return None
 
     def describe(self) -> Invocation:
-        """A linearizable read of the topic."""
-        return op("describe", key=self.topic.name)
+        """A read of the topic with its versions."""
+        return op(self.read, key=self.topic.name)
 
     def alter(self, rng: random.Random, *, rival: bool) -> Invocation | None:
         """An ISR change by a leader with the epochs and the version that it knows. `rival`:
         beside one that is under way with the same version, where there is one; else where none
         is under way, if possible."""
         members = eligible(self.by_id.values())
-        able = [each for each in self.topic.partitions.values() if each.leader in members]
+        able = [each for each in self.topic.partitions.values() if changeable(each, members)]
         contested = [each for each in able if self.under_way(each)]
         free = [each for each in able if not self.under_way(each) and each.fresh]
         choice = (contested or free) if rival else (free or contested)
@@ -149,7 +161,7 @@ class SyntheticBrokers:
             case "create" if asked.key == self.topic.name:
                 maybe = event.type != "fail" or event.asserts == PRESENT
                 return after.with_topic(replace(self.topic, created=maybe)), asked
-            case "describe" if asked.key == self.topic.name and event.type == "ok":
+            case self.read if asked.key == self.topic.name and event.type == "ok":
                 state = None if event.value is None else TopicState.from_json(event.value)
                 return after._described(state), asked
         return after, asked
@@ -217,16 +229,17 @@ class SyntheticBrokers:
 
 
 def synthetic_brokers(
-    *, seed: int, rate: float, topic: str, broker_ids: Sequence[int], partitions: int
+    options: WorkloadOptions, *, topic: str, broker_ids: Sequence[int], partitions: int
 ) -> SyntheticBrokers:
     """Before the first operation: each partition is on all brokers, another one first.
     Topics are named `topic`-0, `topic`-1, ...
     Heartbeats go out every second, or, where that would be more than half of the `rate`, every
     other second at most."""
-    period_s = min(max(1.0, 2 * len(broker_ids) / rate), 2.0)
+    period_s = min(max(1.0, 2 * len(broker_ids) / options.rate), 2.0)
     count = len(broker_ids)
     return SyntheticBrokers(
-        seed=seed,
+        seed=options.seed,
+        read=versioned_read(options),
         period_ns=round(period_s * 1e9),
         assignment=tuple(
             tuple(broker_ids[(number + step) % count] for step in range(count))

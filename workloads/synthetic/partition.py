@@ -59,6 +59,13 @@ def eligible(brokers: Iterable[Broker]) -> dict[int, int]:
     return {each.broker_id: each.epoch for each in brokers if each.active and each.epoch >= 0}
 
 
+def changeable(partition: Partition, members: Mapping[int, int]) -> bool:
+    """Whether its leader may ask for another in-sync set than there is: one that is asked for what
+    is there already may call that a success, and change nothing."""
+    others = set(partition.replicas) & members.keys() - {partition.leader}
+    return partition.leader in members and bool(others or set(partition.isr) - {partition.leader})
+
+
 def propose(partition: Partition, members: Mapping[int, int], rng: random.Random) -> list[int]:
     """Another in-sync set: one or two of the other eligible replicas go or come. The leader
     stays, first. Replicas that are not eligible go."""

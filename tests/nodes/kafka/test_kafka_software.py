@@ -143,7 +143,7 @@ def test_a_build_of_ones_own(tmp_path: Path) -> None:
         (("--set", "defect=none-such"), "--set defect=none-such: known are acknowledge-before-"),
         (("--defect", "none-such"), "unknown defect: 'none-such' (known: acknowledge-before-"),
         (("--nodes", "many"), "CONTROLLERS+BROKERS"),
-        (("--workload", "isr"), "the system has no"),
+        (("--workload", "lifecycle"), "the system has no"),
     ],
 )
 def test_bad_settings_are_one_line_before_anything_starts(

@@ -1,5 +1,5 @@
-"""Topics: `create`, `delete`, `describe`, `metadata`, `describe-configs`. The key is the topic's
-name."""
+"""Topics: `create`, `delete`, `describe`, `follow`, `metadata`, `describe-configs`. The key is the
+topic's name. `describe` is linearizable, `follow` shows what was committed, `metadata` a cache."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from workloads.kafka.operations.value import Value, omitted
 
-NAMES_A_TOPIC: Final = frozenset({"create", "delete", "describe", "metadata"})
+NAMES_A_TOPIC: Final = frozenset({"create", "delete", "describe", "follow", "metadata"})
 
 
 Configs: TypeAlias = tuple[tuple[str, str], ...]
