@@ -122,12 +122,12 @@ def resolve(options: Options) -> Test:
         known = ", ".join(sorted(system.defects))
         raise UsageError(f"unknown defect: {options.defect!r} (known: {known})")
     specs = system.layout(options.nodes)
-    workloads, left_out = _workloads(options.workload, system, specs)
     put_in = () if options.defect is None else system.defect_settings(options.defect)
     settings = node_settings((*put_in, *options.settings), specs)
     system.check_settings(specs, settings)
-    observer = _observer(system) if options.observe_s else None
     capabilities = system.capabilities_with(specs, settings)
+    workloads, left_out = _workloads(options.workload, system_name, capabilities, specs)
+    observer = _observer(capabilities) if options.observe_s else None
     observed = _observed(workloads, nemeses, observer)
     asked = options_of("checkers", options.checker)
     checking = _checking(system.name, capabilities | observed, workloads, asked)
@@ -163,29 +163,27 @@ def resolve(options: Options) -> Test:
 
 
 def _workloads(
-    text: str, system: System, specs: Sequence[NodeSpec]
+    text: str, system: str, capabilities: Set[str], specs: Sequence[NodeSpec]
 ) -> tuple[list[Workload], dict[str, str]]:
     """Those asked for; of `all` those that the system can have, and why it cannot the others."""
     found: list[Workload] = []
     left_out: dict[str, str] = {}
     for item in named("workloads", text):
         workload: Workload = create("workloads", item)
-        reason = unmet(workload.requires, system.capabilities) or _too_few(workload, specs)
+        reason = unmet(workload.requires, capabilities) or _too_few(workload, specs)
         if text.strip() == "all":
             reason = reason or _to_be_named(workload)
             if reason is not None:
                 left_out[item.name] = reason
                 continue
         elif reason is not None:
-            raise UsageError(
-                f"workload {item.name} cannot be had with system {system.name}: {reason}"
-            )
+            raise UsageError(f"workload {item.name} cannot be had with system {system}: {reason}")
         elif isinstance(workload, NeedsMore) and (lacks := workload.lacking()) is not None:
             raise UsageError(f"workload {item.name} cannot be had here: {lacks}")
         found.append(workload)
     if not found:
         raise UsageError(
-            f"system {system.name} can have none of the workloads: "
+            f"system {system} can have none of the workloads: "
             + "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
             if left_out
             else "--workload none: a test needs at least one workload"
@@ -209,12 +207,12 @@ def _too_few(workload: Workload, specs: Sequence[NodeSpec]) -> str | None:
     return None
 
 
-def _observer(system: System) -> Observer | None:
+def _observer(capabilities: Set[str]) -> Observer | None:
     """The first installed one that this system's nodes have answers for."""
     known: list[Observer] = [
         registry.load("observers", name) for name in registry.names("observers")
     ]
-    return next((each for each in known if each.requires <= system.capabilities), None)
+    return next((each for each in known if each.requires <= capabilities), None)
 
 
 def _observed(

@@ -56,7 +56,7 @@ def _options(test: Test, index: int) -> WorkloadOptions:
         seed=test.seed,
         threads=threads,
         rate=test.options.rate * threads / test.threads,
-        capabilities=test.system.capabilities,
+        capabilities=frozenset(test.capabilities),
         nodes=test.specs,
     )
 

@@ -14,6 +14,11 @@ from nodes.kafka.registering import Registering
 from nodes.kafka.settings import SESSION, SHORT, cluster_id
 from nodes.kafka.states import WHO_LEADS, led_log
 
+PLAYED: Final = frozenset({"committed-topic-read", "synthetic-brokers"})
+"""Capabilities of systems whose brokers clients play."""
+PLAYED_SINCE: Final = "3.9"
+"""BrokerRegistration 4 and Fetch 17 (KIP-584, KIP-853)."""
+
 
 def of_client(cluster: Cluster) -> Exchanges:
     """Those of one client of a cluster."""

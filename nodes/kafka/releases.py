@@ -50,5 +50,10 @@ def java_of(version: str) -> int:
     return next(java for since, java in _JAVA if major >= since or since == _JAVA[-1][0])
 
 
+def is_since(version: str, since: str) -> bool:
+    """Whether a release, or a build that calls itself so, is that one or a newer one."""
+    return _order(version) >= _order(since)
+
+
 def _order(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("-")[0].split(".") if part.isdecimal())

@@ -17,7 +17,7 @@ from nodes.disk_evidence.disk import GIVEN
 from nodes.kafka import disk, formatting, java, releases, settings, software, states
 from nodes.kafka.defects import agent
 from nodes.kafka.defects.catalogue import BREAKS
-from nodes.kafka.dialect import DIALECT
+from nodes.kafka.dialect import DIALECT, PLAYED, PLAYED_SINCE
 
 STOP_GRACE_S: Final = 1.0
 ANSWER_S: Final = 1.0
@@ -32,8 +32,6 @@ class KafkaSystem(System):
         frozenset(
             {
                 "kafka-topics",
-                "committed-topic-read",
-                "synthetic-brokers",
                 "kafka-descriptions",
                 "topic-configs",
                 "data-plane",
@@ -42,6 +40,7 @@ class KafkaSystem(System):
                 "snapshots",
             }
         )
+        | PLAYED
         | GIVEN
     )
 
@@ -63,6 +62,14 @@ class KafkaSystem(System):
             [software.asked_for(wanted) for wanted in asked],
             {f"{made.key}/{name}": path for made in agents for name, path in made.files.items()},
         )
+
+    def capabilities_with(
+        self, nodes: Sequence[NodeSpec], settings_of: Mapping[str, Mapping[str, str]]
+    ) -> frozenset[str]:
+        """Older controllers do not know the messages by which clients play brokers."""
+        asked = [software.asked_for(settings_of.get(spec.name, {})) for spec in nodes]
+        able = all(releases.is_since(each.version, PLAYED_SINCE) for each in asked)
+        return self.capabilities if able else self.capabilities - PLAYED
 
     def versions(
         self, nodes: Sequence[NodeSpec], settings_of: Mapping[str, Mapping[str, str]]

@@ -3,17 +3,21 @@
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from framework.cli.app import main
 from framework.errors import EngineError, UsageError
+from framework.plugins.capabilities import unmet
 from framework.plugins.system import NodeSpec
 from nodes.adapting.layout import layout
 from nodes.kafka import java, releases, settings, software
 from nodes.kafka.defects import agent
 from nodes.kafka.releases import Release
 from nodes.kafka.system import KafkaSystem
+from workloads.isr import Isr
+from workloads.zombie import Zombie
 
 JARS = {"kafka-clients-9.9.9.jar": b"clients", "scala.jar": b"scala"}
 KNOWN = Release(
@@ -130,6 +134,24 @@ def test_a_build_of_ones_own(tmp_path: Path) -> None:
     assert (found.version, found.home) == ("5.0.0-SNAPSHOT", tmp_path)
     assert releases.java_of(found.version) == 17
     assert releases.java_of("3.9.1") == 11
+
+
+@pytest.mark.parametrize(
+    ("versions", "able"),
+    [(("3.9.1", "4.2.0"), True), (("4.10.0", "4.2.0"), True), (("4.2.0", "3.7.1"), False)],
+)
+def test_clients_play_brokers_where_every_node_knows_their_messages(
+    monkeypatch: pytest.MonkeyPatch, versions: tuple[str, ...], able: bool
+) -> None:
+    monkeypatch.setattr(
+        software, "asked_for", lambda asked: SimpleNamespace(version=asked["version"])
+    )
+    system = KafkaSystem()
+    nodes = [*system.layout("1+1")]
+    asked = {spec.name: {"version": version} for spec, version in zip(nodes, versions, strict=True)}
+    for workload in (Isr(), Zombie()):
+        lacking = unmet(workload.requires, system.capabilities_with(nodes, asked))
+        assert (lacking is None) == able
 
 
 @pytest.mark.parametrize(
