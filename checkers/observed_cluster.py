@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from checkers.folds.lives import Lives
 from checkers.folds.peace import FOREVER_NS, Quiet, Stretch, Upset, owed, quiet_times
@@ -34,7 +34,8 @@ from framework.plugins.outcomes import CLIENT_TIMED_OUT, CONNECTION_FAILED, CONN
 
 OWN_VIEW: Final = "describe-node"
 LEADERS_VIEW: Final = "describe-quorum"
-LISTS: Final = ("describe-cluster", "describe-topics")
+TOPICS: Final = "describe-topics"
+LISTS: Final = ("describe-cluster", TOPICS)
 SILENCE: Final = frozenset({CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST})
 """Codes that no node gave."""
 OURS: Final = frozenset({"NO_CLIENT"})
@@ -93,6 +94,15 @@ DEAD_UNLISTED: Final = Clause(
     blind="brokers that are none of the plan's; one that is gone for a shorter time, or fenced "
     "though no fault keeps it from anybody",
 )
+ALL_IN_SYNC: Final = Clause(
+    name="all-in-sync",
+    says="In peace, a replica whose broker lives is not out of sync for long",
+    compares="partitions in answers of brokers in peace",
+    floor=2,
+    because="one partition, shown twice",
+    sources=(LEDGER,),
+    blind="peace that is shorter than recovery; topics that an answer leaves out for their number",
+)
 ONE_ADDRESS: Final = Clause(
     name="one-address",
     says="A broker's id has one address, whoever tells it",
@@ -111,12 +121,23 @@ HEARD: Final = Clause(
     sources=(LEDGER,),
     blind="silence that a fault excuses, or that lasts for less time than recovery takes",
 )
+LET_GO: Final = Clause(
+    name="let-go",
+    says="No node goes on for long as the leader of an epoch that is over",
+    compares="answers of nodes that had led, asked after a later epoch was told of",
+    floor=2,
+    because="one may be a last word; where fewer were given, there was no occasion",
+    sources=(LEDGER,),
+    blind="leaders that are deposed where nobody asks, or for less time than recovery takes",
+)
 CLAUSES: Final = (
     ONE_LEADER,
     NO_WAY_BACK,
     COMMITTED_KEPT,
+    LET_GO,
     LIVE_LISTED,
     DEAD_UNLISTED,
+    ALL_IN_SYNC,
     ONE_ADDRESS,
     HEARD,
 )
@@ -129,12 +150,15 @@ def observed_cluster(events: RunEvents) -> Outcome:
     nodes: Nodes = events.plan.get("nodes") or {}
     views, lists = list(_views(events.observations)), list(_lists(events.observations))
     recovery_ns = recovery_of(events.plan)
+    quiet = quiet_times(events)
     judgements: dict[Clause, Judgement] = {
         ONE_LEADER: _one_leader(views, nodes),
         NO_WAY_BACK: _no_way_back(views, Lives(events.faults)),
         COMMITTED_KEPT: _committed_kept(views),
-        LIVE_LISTED: _live_listed(lists, quiet_times(events), events, recovery_ns),
+        LET_GO: _let_go(events, views, nodes, recovery_ns),
+        LIVE_LISTED: _live_listed(lists, quiet, events, recovery_ns),
         DEAD_UNLISTED: _dead_unlisted(lists, events, nodes, recovery_ns),
+        ALL_IN_SYNC: _all_in_sync(events, quiet, nodes, recovery_ns),
         ONE_ADDRESS: _one_address(lists, nodes),
         HEARD: _heard(events, nodes, recovery_ns),
     }
@@ -303,6 +327,83 @@ def _committed_kept(views: Sequence[View]) -> Judgement:
     return compared, findings
 
 
+def _let_go(events: RunEvents, views: Sequence[View], nodes: Nodes, recovery_ns: int) -> Judgement:
+    machine, succeeded = Machines.of(events.plan).harness, _Succession(views)
+    own = {each.operation.index: each for each in views if _of_itself(each, nodes)}
+    asked: dict[str, list[Operation]] = defaultdict(list)
+    for each in events.observations:
+        if each.f in (OWN_VIEW, LEADERS_VIEW):
+            asked[str(each.node)].append(each)
+    compared, findings = 0, []
+    for node, operations in asked.items():
+        compared += _of_former_leaders(operations, own, succeeded)
+        for late, group in groupby(operations, lambda each: succeeded.late(own.get(each.index))):
+            streak = list(group)
+            span = _span(streak[0], streak[-1])
+            if (
+                late is not None
+                and len(streak) >= ANSWERS
+                and machine.gave_ns(*span) >= recovery_ns
+            ):
+                findings.append(_went_on(node, streak, late))
+    return compared if compared >= LET_GO.floor else NOBODY_DEPOSED, findings
+
+
+NOBODY_DEPOSED: Final = "nobody who had led was asked after a later epoch was told of"
+
+
+class _Succession:
+    """From when on each epoch was over, by what was told of a later one."""
+
+    def __init__(self, views: Iterable[View]) -> None:
+        self._first: list[View] = []
+        """Those that told of a higher epoch than all before, in the order of their ends."""
+        for each in sorted(views, key=lambda each: each.operation.end or 0):
+            if not self._first or each.epoch > self._first[-1].epoch:
+                self._first.append(each)
+
+    def after(self, epoch: int) -> View | None:
+        """Who first told of a later one."""
+        return next((each for each in self._first if each.epoch > epoch), None)
+
+    def late(self, view: View | None) -> int | None:
+        """The epoch of an answer that was asked for once that was over; else None."""
+        later = None if view is None else self.after(view.epoch)
+        if view is None or later is None or not later.operation.precedes(view.operation):
+            return None
+        return view.epoch
+
+
+def _of_itself(view: View, nodes: Nodes) -> bool:
+    """A node tells that it leads."""
+    ids = (nodes.get(str(view.operation.node)) or {}).get("ids") or {}
+    return view.leader >= 0 and ids.get("controller") == view.leader
+
+
+def _of_former_leaders(
+    operations: Iterable[Operation], own: Mapping[int, View], succeeded: _Succession
+) -> int:
+    """Answers of a node that had told that it leads, after somebody told of a later epoch."""
+    led: View | None = None
+    count = 0
+    for each in operations:
+        later = None if led is None else succeeded.after(led.epoch)
+        count += later is not None and _answered(each) and later.operation.precedes(each)
+        led = own.get(each.index, led)
+    return count
+
+
+def _went_on(node: str, streak: Sequence[Operation], epoch: int) -> Finding:
+    first, last = streak[0], streak[-1]
+    return finding(
+        f"{node} tells that it leads epoch {epoch} in {len(streak)} answers one after another, "
+        f"from {_asked_ns(first) / 1e9:.1f} s to {_ended_ns(last) / 1e9:.1f} s, though a later "
+        f"epoch had been told of before (operations {first.index} to {last.index})",
+        [first, last],
+        clause=LET_GO.name,
+    )
+
+
 def _asked_ns(operation: Operation) -> int:
     return operation.invoked_ns or 0
 
@@ -359,11 +460,12 @@ def _live_listed(
 NO_PEACE: Final = "there was no peace after which brokers owe this"
 
 
-def _streaks(
-    lists: Sequence[BrokerList], wrong: Callable[[BrokerList], bool]
-) -> Iterator[Sequence[BrokerList]]:
+Told = TypeVar("Told")
+
+
+def _streaks(told: Sequence[Told], wrong: Callable[[Told], bool]) -> Iterator[Sequence[Told]]:
     """Wrong ones that follow each other, where there are enough."""
-    for is_wrong, group in groupby(lists, key=wrong):
+    for is_wrong, group in groupby(told, key=wrong):
         streak = list(group)
         if is_wrong and len(streak) >= ANSWERS:
             yield streak
@@ -435,6 +537,70 @@ def _listing(
         f"till {_ended_ns(last) / 1e9:.1f} s; operation {last.index}: {sorted(streak[-1].brokers)}",
         [each.operation for each in (streak[0], streak[-1])],
         clause=clause.name,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """What an answer tells of one. `behind`: replicas that are not in sync."""
+
+    operation: Operation
+    name: str
+    behind: frozenset[int]
+
+
+def _partitions(
+    observations: Iterable[Operation], peace: Quiet
+) -> Mapping[tuple[str, str, int], Sequence[Partition]]:
+    """By who told, topic id and number: all that was told of it in peace."""
+    found: dict[tuple[str, str, int], list[Partition]] = defaultdict(list)
+    for each in observations:
+        if each.ok and each.f == TOPICS and peace.holds(each):
+            for topic in each.result.get("topics") or ():
+                for told in topic["partitions"]:
+                    name = f"{topic['name']}-{told['partition']}"
+                    behind = frozenset(told["replicas"]) - frozenset(told["isr"])
+                    key = (str(each.node), topic["topic_id"], told["partition"])
+                    found[key].append(Partition(each, name, behind))
+    return found
+
+
+def _all_in_sync(
+    events: RunEvents, quiet: Sequence[Quiet], nodes: Nodes, recovery_ns: int
+) -> Judgement:
+    brokers, machine = _brokers(nodes), Machines.of(events.plan).harness
+    told = [
+        (node, own)
+        for peace in quiet
+        for (node, _, _), own in _partitions(events.observations, peace).items()
+    ]
+    findings = [
+        _out_of_sync(node, broker, number, streak)
+        for node, own in told
+        for broker, number in brokers.items()
+        for streak in _streaks(own, partial(_lacks, number))
+        if machine.gave_ns(*_span(streak[0].operation, streak[-1].operation)) >= recovery_ns
+    ]
+    compared = sum(len(own) for _, own in told)
+    return compared if compared >= ALL_IN_SYNC.floor else NO_PARTITIONS, findings
+
+
+NO_PARTITIONS: Final = "brokers hardly told of a partition in peace"
+
+
+def _lacks(number: int, each: Partition) -> bool:
+    return number in each.behind
+
+
+def _out_of_sync(node: str, broker: str, number: int, streak: Sequence[Partition]) -> Finding:
+    first, last = streak[0].operation, streak[-1].operation
+    return finding(
+        f"the replica of {streak[0].name} on broker {number} ({broker}) is not in sync in "
+        f"{len(streak)} answers of {node} one after another, from {_asked_ns(first) / 1e9:.1f} s "
+        f"to {_ended_ns(last) / 1e9:.1f} s, though no fault held (operations {first.index} to "
+        f"{last.index})",
+        [first, last],
+        clause=ALL_IN_SYNC.name,
     )
 
 

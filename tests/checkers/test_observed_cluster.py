@@ -11,7 +11,7 @@ from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judging import clause_of, judged
-from planted_runs import NODES, Story
+from planted_runs import NODES, OTHER, TOPIC, Story
 
 from checkers.observed_cluster import CLAUSES, HEARD, ObservedCluster, observed_cluster
 from framework.plugins.checker import LEDGER
@@ -56,6 +56,18 @@ class Asked(Story):
             if name != without and name not in self.dead
         ]
         return self.ask(node, "describe-cluster", {"brokers": reported})
+
+    def topic(self, node: str, *isr: int, topic_id: str = TOPIC, partition: int = 0) -> Any:
+        """One partition on all brokers, and those of them that are in sync."""
+        live = [
+            {"id": number, "host": name, "port": 9092}
+            for name, number in BROKERS.items()
+            if name not in self.dead
+        ]
+        state = {"partition": partition, "leader": isr[0], "leader_epoch": 1, "isr": list(isr)}
+        partitions = [{**state, "replicas": [*BROKERS.values()]}]
+        topics = [{"name": "t", "topic_id": topic_id, "partitions": partitions}]
+        return self.ask(node, "describe-topics", {"brokers": live, "topics": topics})
 
     def silence(self, node: str, code: str = CLIENT_TIMED_OUT) -> Any:
         return self.ask(node, "describe-node", type="fail", error=code)
@@ -118,6 +130,8 @@ def killed(story: Asked, rounds: int = 12) -> None:
 def ended(story: Asked) -> Asked:
     story.final()
     story.rounds(2)
+    story.topic("b1", 4, 5, 6)
+    story.topic("b2", 4, 5, 6)
     return story
 
 
@@ -175,6 +189,28 @@ def a_high_watermark_beyond_the_leaders_end(story: Asked) -> None:
 def a_follower_has_more_committed_than_its_leader_has(story: Asked) -> None:
     story.node("c3", high_watermark=story.end + 5)
     story.quorum("b1")
+
+
+def went_on(story: Asked, tell: Callable[[], Any], lasts_s: int = 16) -> Asked:
+    """c3 leads a third epoch, and meanwhile somebody is asked every 2 s, for so long."""
+    story.leader, story.epoch = 3, 3
+    with story.fault(victims={"c2": {}}):
+        for at in range(0, lasts_s + 1, 2):
+            story.node("c3")
+            tell()
+            if at < lasts_s:
+                story.wait(2000)
+    return ended(story)
+
+
+@PLANTED.violation("c2 tells that it leads epoch 2 in 9 answers", on=begun)
+def a_leader_that_is_cut_off_goes_on(story: Asked) -> None:
+    went_on(story, lambda: story.node("c2", leader=2, leader_epoch=2))
+
+
+@PLANTED.violation("c2 tells that it leads epoch 2 in 9 answers", on=begun)
+def a_leader_that_tells_of_its_log_goes_on(story: Asked) -> None:
+    went_on(story, lambda: story.quorum("c2", leader=2, leader_epoch=2))
 
 
 # --- brokers
@@ -237,6 +273,35 @@ def a_stopped_broker_is_listed_for_long(story: Asked) -> None:
         for _ in range(2):
             story.brokers("b2")
     ended(story)
+
+
+def out_of_sync(
+    story: Asked, tell: Callable[[int], Any] = lambda _: None, lasts_s: int = 16
+) -> Asked:
+    """In peace, by what is told every 2 s, from first to last for so long."""
+    story.wait(20_000)
+    for at in range(0, lasts_s + 1, 2):
+        tell(at)
+        if at < lasts_s:
+            story.wait(2000)
+    return ended(story)
+
+
+@PLANTED.violation(
+    "the replica of t-0 on broker 6 (b3) is not in sync in 9 answers of b1", on=begun
+)
+def a_replica_stays_out_of_sync(story: Asked) -> None:
+    out_of_sync(story, lambda _: story.topic("b1", 4, 5))
+
+
+@PLANTED.violation(
+    "the replica of t-1 on broker 4 (b1) is not in sync in 9 answers of b2", on=begun
+)
+def one_replica_stays_out_of_sync_while_another_comes_back(story: Asked) -> None:
+    def tell(at: int) -> None:
+        story.topic("b2", *((5, 6) if at % 4 else (5,)), partition=1)
+
+    out_of_sync(story, tell)
 
 
 @PLANTED.violation("broker 5 (b2) has two addresses", "b2:9092 by b1", "elsewhere:9092 by b3")
@@ -417,6 +482,67 @@ def a_broker_that_is_none_of_the_plans(story: Asked) -> None:
         story.ask("b1", "describe-cluster", {"brokers": [*reported, *other]})
 
 
+def a_deposed_leader_goes_on_for_less_than_recovery_takes(story: Asked) -> None:
+    went_on(story, lambda: story.node("c2", leader=2, leader_epoch=2), lasts_s=14)
+
+
+def others_that_are_cut_off_tell_of_a_former_leader(story: Asked) -> None:
+    went_on(story, lambda: story.node("b1", leader=2, leader_epoch=2))
+
+
+def a_deposed_leader_knows_of_none(story: Asked) -> None:
+    went_on(story, lambda: story.node("c2", leader=-1, leader_epoch=2))
+
+
+def a_deposed_leader_was_stopped_for_long(story: Asked) -> None:
+    """Its last words before and its first ones after are far apart."""
+    answers = iter([True, *[False] * 7, True])
+
+    def tell() -> None:
+        if next(answers):
+            story.node("c2", leader=2, leader_epoch=2)
+        else:
+            story.silence("c2")
+
+    went_on(story, tell)
+
+
+def a_leader_whose_epoch_nobody_ended(story: Asked) -> None:
+    for _ in range(10):
+        story.node("c2")
+        story.wait(2000)
+
+
+def a_replica_is_out_of_sync_for_less_than_recovery_takes(story: Asked) -> None:
+    out_of_sync(story, lambda _: story.topic("b1", 4, 5), lasts_s=14)
+
+
+def a_replica_comes_and_goes(story: Asked) -> None:
+    out_of_sync(story, lambda at: story.topic("b1", *((4, 5) if at != 8 else (4, 5, 6))))
+
+
+def two_topics_of_a_name_lack_a_replica_one_after_the_other(story: Asked) -> None:
+    out_of_sync(story, lambda at: story.topic("b1", 4, 5, topic_id=TOPIC if at < 8 else OTHER))
+
+
+def two_partitions_lack_a_replica_one_after_the_other(story: Asked) -> None:
+    out_of_sync(story, lambda at: story.topic("b1", 4, 5, partition=at // 10))
+
+
+def each_broker_tells_once_that_a_replica_lags(story: Asked) -> None:
+    out_of_sync(story, lambda at: story.topic(f"b{1 + at // 6}", 4, 5), lasts_s=16)
+
+
+def a_replica_is_out_of_sync_under_a_fault(story: Asked) -> None:
+    with story.fault(victims={"b3": {}}):
+        for _ in range(12):
+            story.topic("b1", 4, 5)
+            story.wait(2000)
+    for _ in range(6):  # and while it recovers
+        story.topic("b1", 4, 5)
+        story.wait(2000)
+
+
 LOOK_ALIKES: list[Callable[[Asked], None]] = [
     lists_of_the_past_while_a_broker_recovers,
     a_dead_broker_is_listed_while_its_lease_lasts,
@@ -436,6 +562,17 @@ LOOK_ALIKES: list[Callable[[Asked], None]] = [
     a_leader_that_was_deposed_answers_late,
     a_new_leader_does_not_know_what_is_committed,
     a_broker_that_is_none_of_the_plans,
+    a_deposed_leader_goes_on_for_less_than_recovery_takes,
+    others_that_are_cut_off_tell_of_a_former_leader,
+    a_deposed_leader_knows_of_none,
+    a_deposed_leader_was_stopped_for_long,
+    a_leader_whose_epoch_nobody_ended,
+    a_replica_is_out_of_sync_for_less_than_recovery_takes,
+    a_replica_comes_and_goes,
+    two_topics_of_a_name_lack_a_replica_one_after_the_other,
+    two_partitions_lack_a_replica_one_after_the_other,
+    each_broker_tells_once_that_a_replica_lags,
+    a_replica_is_out_of_sync_under_a_fault,
 ]
 
 
@@ -542,8 +679,10 @@ def test_what_is_counted_is_what_could_differ() -> None:
         "one-leader": 3,  # c2, b1 and b2 after c1
         "no-way-back": 5,  # epochs and high watermarks of c1 and c2, and of the leader
         "committed-kept": 2,
+        "let-go": 0,  # nobody was deposed
         "live-listed": 2,
         "dead-unlisted": 0,
+        "all-in-sync": 0,
         "one-address": 3,
         "heard": 8,
     }
@@ -560,6 +699,21 @@ def test_who_is_heard(code: str, heard: int) -> None:
         story.silence("c1", code)
         story.ask("c2", "describe-node", type="info")
     assert clause_of(judged(CHECKER, story), HEARD.name).compared == heard
+
+
+@pytest.mark.parametrize(("answers", "compared"), [(1, 0), (2, 2), (5, 5)])
+def test_what_a_former_leader_answered_since_is_compared(answers: int, compared: int) -> None:
+    """One that was asked once may have said a last word: that is no occasion."""
+    story = Asked()
+    story.node("c1")
+    story.node("c1")
+    story.node("c2", leader=2, leader_epoch=2)
+    for _ in range(answers):
+        story.ask("c1", "describe-node", type="fail", error="NOT_LEADER_OR_FOLLOWER")
+    story.silence("c1")
+    story.node("c3", leader=2, leader_epoch=2)
+    clause = clause_of(judged(CHECKER, story), "let-go")
+    assert clause.compared == compared
 
 
 def test_where_a_fault_may_still_hold_nothing_is_owed() -> None:
