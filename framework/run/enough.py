@@ -14,8 +14,9 @@ from framework.history.event import NEMESIS, Event, Json
 from framework.plugins.fault import FaultOp
 
 ENOUGH: Final = 10
-"""Successes a kind of operation, on average, of each kind one at least; and answers of each, of
-which half of those that were asked for will do."""
+"""Successes a kind of operation, on average, of each kind one at least; answers of each, of which
+half of those that were asked for will do; and of those a quarter that say what is, rather than that
+somebody else is to be asked."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -29,6 +30,7 @@ class Enough:
     """Why; empty: it did not."""
     _asked: Counter[str] = field(default_factory=Counter)
     _answered: Counter[str] = field(default_factory=Counter)
+    _telling: Counter[str] = field(default_factory=Counter)
     _ok: Counter[str] = field(default_factory=Counter)
     _injected: Counter[str] = field(default_factory=Counter)
     _bit: Counter[str] = field(default_factory=Counter)
@@ -39,6 +41,7 @@ class Enough:
         elif isinstance(event.process, int):
             self._asked[event.f] += event.type == "invoke"
             self._answered[event.f] += event.type in ("ok", "fail")
+            self._telling[event.f] += event.type == "ok" or event.asserts is not None
             self._ok[event.f] += event.type == "ok"
 
     def _fault(self, event: Event) -> None:
@@ -64,9 +67,12 @@ class Enough:
 
     def _few_operations(self) -> Iterator[str]:
         for f, asked in sorted(self._asked.items()):
-            least = max(1, min(ENOUGH, asked // 2))
-            if self._answered[f] < least:
-                yield f"{self._answered[f]} of {asked} {f} answered, {least} are enough"
+            answered = self._answered[f]
+            least, telling = max(1, min(ENOUGH, asked // 2)), min(ENOUGH, answered // 4)
+            if answered < least:
+                yield f"{answered} of {asked} {f} answered, {least} are enough"
+            elif self._telling[f] < telling:
+                yield f"{self._telling[f]} of {asked} {f} told anything, {telling} are enough"
             elif not self._ok[f]:
                 yield f"0 of {asked} {f} ok"
         least = ENOUGH * len(self._asked)

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Literal
 
 import pytest
 
 from framework.history.event import NEMESIS, Completion, CompletionType, Invocation, Json
+from framework.plugins.outcomes import PRESENT
 from framework.run.enough import ENOUGH, Enough
 
 
@@ -20,13 +22,18 @@ class Heard(Enough):
         self.say = self.said.append
 
 
-def made(*done: tuple[str, CompletionType, int], faults: Iterable[Json] = ()) -> Heard:
-    """Of operations (f, outcome, how many), and of what came of each injection of `pause`."""
+def made(
+    *done: tuple[str, CompletionType | Literal["refused"], int], faults: Iterable[Json] = ()
+) -> Heard:
+    """Of operations (f, outcome, how many), and of what came of each injection of `pause`. What
+    failed says what is; what was refused does not."""
     enough = Heard()
     for f, outcome, count in done:
         for _ in range(count):
             enough.event(Invocation(process=1, f=f))
-            enough.event(Completion(type=outcome, process=1, f=f))
+            type_: CompletionType = "fail" if outcome == "refused" else outcome
+            ext = {"asserts": PRESENT} if outcome == "fail" else None
+            enough.event(Completion(type=type_, process=1, f=f, ext=ext))
     for value in faults:
         enough.event(Invocation(process=NEMESIS, f="start-pause"))
         enough.event(Completion(type="info", process=NEMESIS, f="start-pause", value=value))
@@ -47,6 +54,13 @@ SKIPPED: Json = {"skipped": "pause is already active"}
         made(("read", "ok", 2 * ENOUGH - 1), ("create", "ok", 1), ("create", "fail", 60)),
         made(("read", "ok", 60), ("seize", "fail", 9), ("seize", "ok", 1)),
         made(("read", "ok", 30), ("create", "ok", 4), ("create", "info", 5)),
+        made(
+            ("read", "ok", 60),
+            ("delete", "ok", 8),
+            ("delete", "fail", 2),
+            ("delete", "refused", 80),
+        ),
+        made(("read", "ok", 60), ("create", "ok", 3), ("create", "refused", 9)),
         made(("read", "ok", 30), faults=[BIT]),
         made(("read", "ok", 30), faults=[BIT, MISSED, SKIPPED, SKIPPED]),
     ],
@@ -66,6 +80,14 @@ def test_what_did_enough_ends(enough: Heard) -> None:
         (
             made(("read", "ok", 60), ("create", "ok", 9), ("create", "info", 90)),
             "9 of 99 create answered, 10 are enough",
+        ),
+        (
+            made(("read", "ok", 60), ("delete", "ok", 8), ("delete", "refused", 82)),
+            "8 of 90 delete told anything, 10 are enough",
+        ),
+        (
+            made(("read", "ok", 60), ("create", "ok", 2), ("create", "refused", 10)),
+            "2 of 12 create told anything, 3 are enough",
         ),
         (made(("read", "ok", 60), faults=[MISSED]), "pause bit in 0 of 1 injections"),
         (made(("read", "ok", 60), faults=[BIT, MISSED, MISSED]), "pause bit in 1 of 3 injections"),
