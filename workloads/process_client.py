@@ -3,6 +3,7 @@ does."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
@@ -24,6 +25,9 @@ next one goes on waiting: on a busy machine to end and to start a process takes 
 REGISTERED_S: Final = 4.0
 EXIT_S: Final = 8.0
 POLL_S: Final = 0.05
+OPERATION_S: Final = 9.0
+"""After which an operation begins no new wait, and ends what it waits for: one that its client does
+not give up in time goes on beside the next one."""
 
 T = TypeVar("T")
 
@@ -45,7 +49,7 @@ class ProcessClient:
             return self._topics.invoke(invocation)
         slots = self._slots(broker_of(str(invocation.key)))
         try:
-            value = operation(slots).to_json()
+            value = operation(slots, time.monotonic() + OPERATION_S).to_json()
         except TimeoutError as error:
             return invocation.completed(
                 "info", invocation.value, error=("TIMED_OUT", str(error)), node=slots[0].node
@@ -64,25 +68,25 @@ class ProcessClient:
         ]
 
 
-# --- operations on the slots of one broker id ---------------------------------------------
+# --- operations on the slots of one broker id, each to be over by `end_s` -------------------
 
 
-def _start(slots: Sequence[ExtraBroker]) -> ProcessState:
+def _start(slots: Sequence[ExtraBroker], end_s: float) -> ProcessState:
     """Start it, where nothing runs. Where two do, either may have the id."""
     running = [slot for slot in slots if slot.running()]
     if not running:
         slots[0].start()
-    return _active(*(running or slots[:1]))
+    return _active(*(running or slots[:1]), end_s=end_s)
 
 
-def _restart(slots: Sequence[ExtraBroker]) -> ProcessState:
+def _restart(slots: Sequence[ExtraBroker], end_s: float) -> ProcessState:
     """Whatever runs is killed, and one process started."""
     for slot in slots:
         slot.kill()
-    return _start(slots)
+    return _start(slots, end_s)
 
 
-def _drain(slots: Sequence[ExtraBroker]) -> Drained:
+def _drain(slots: Sequence[ExtraBroker], end_s: float) -> Drained:
     """Controlled shutdown: SIGTERM, and the reason for which the process ended. One that lost
     the id to it has nothing to hand over, and is killed."""
     running = [slot for slot in slots if slot.running()]
@@ -91,34 +95,34 @@ def _drain(slots: Sequence[ExtraBroker]) -> Drained:
         if state is None or state.broker_state != "active":
             slot.kill()
     slot = _used(slots)
-    reason = slot.drain(EXIT_S)
+    reason = slot.drain(_left_s(EXIT_S, end_s))
     return Drained(reason, slot.granted(reason), slot.broker_id)
 
 
-def _bounce(slots: Sequence[ExtraBroker]) -> ProcessState:
+def _bounce(slots: Sequence[ExtraBroker], end_s: float) -> ProcessState:
     """Killed and started twice in a row: the second time as soon as it has the id again."""
     slot = _used(slots)
     slot.kill()
     slot.start()
-    _until(lambda: _registered(slot), REGISTERED_S, "registered")
+    _until(lambda: _registered(slot), _left_s(REGISTERED_S, end_s), "registered")
     slot.kill()
     slot.start()
-    return _active(slot)
+    return _active(slot, end_s=end_s)
 
 
-def _replace(slots: Sequence[ExtraBroker]) -> Replaced:
+def _replace(slots: Sequence[ExtraBroker], end_s: float) -> Replaced:
     """A second process of the same id takes it over while the first one lives; the first one
     learns of it, or finds out, and is then ended."""
     first = _used(slots)
     second = next(slot for slot in slots if slot is not first)
     second.start()
-    state = _active(second)
+    state = _active(second, end_s=end_s)
     replaced = Replaced(second=state, first=_state(first) or NoAnswer())
     first.kill()
     return replaced
 
 
-_OPERATIONS: Final[dict[str, Callable[[Sequence[ExtraBroker]], Value]]] = {
+_OPERATIONS: Final[dict[str, Callable[[Sequence[ExtraBroker], float], Value]]] = {
     "start": _start,
     "restart": _restart,
     "drain": _drain,
@@ -150,14 +154,19 @@ def _registered(slot: ExtraBroker) -> ProcessState | None:
     return state if state is not None and state.broker_epoch != NO_EPOCH else None
 
 
-def _active(*slots: ExtraBroker) -> ProcessState:
+def _active(*slots: ExtraBroker, end_s: float) -> ProcessState:
     """Wait until one of the processes holds the id and serves. Raises `TimeoutError`."""
 
     def serving() -> ProcessState | None:
         states = map(_state, slots)
         return next((each for each in states if each and each.broker_state == "active"), None)
 
-    return _until(serving, ACTIVE_S, "active")
+    return _until(serving, _left_s(ACTIVE_S, end_s), "active")
+
+
+def _left_s(most_s: float, end_s: float) -> float:
+    """How long may be waited: no longer than to that moment."""
+    return max(0.0, min(most_s, end_s - time.monotonic()))
 
 
 def _until(condition: Callable[[], T | None], timeout_s: float, what: str) -> T:
@@ -170,6 +179,6 @@ def _until(condition: Callable[[], T | None], timeout_s: float, what: str) -> T:
     try:
         found = retrying(condition)
     except tenacity.RetryError:
-        raise TimeoutError(f"broker {what}: not within {timeout_s:g} s") from None
+        raise TimeoutError(f"broker {what}: not within {timeout_s:.3g} s") from None
     assert found is not None
     return found

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from workloads import process_client
-from workloads.process_client import _drain, _start
+from workloads.process_client import EXIT_S, _bounce, _drain, _start
+
+NEVER_S = 1e12
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Slot:
 def test_a_drain_says_whether_the_broker_was_let_go(
     reason: str | None, said: dict[str, object]
 ) -> None:
-    assert _drain([Slot(reason)]).to_json() == said  # type: ignore[list-item]
+    assert _drain([Slot(reason)], NEVER_S).to_json() == said  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize(
@@ -70,11 +71,50 @@ def test_a_drain_says_whether_the_broker_was_let_go(
     ],
 )
 def test_a_start_waits_for_whichever_process_has_the_id(slots: list[Slot], serves: str) -> None:
-    assert _start(slots).incarnation == serves  # type: ignore[arg-type]
+    assert _start(slots, NEVER_S).incarnation == serves  # type: ignore[arg-type]
     assert [slot.slot for slot in slots if slot.runs] in ([serves], ["a", "b"])
 
 
-def test_a_start_where_no_process_serves_is_not_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_client, "ACTIVE_S", 0.01)
-    with pytest.raises(TimeoutError):
-        _start([Slot(None, state="fenced"), Slot(None, state=None)])  # type: ignore[list-item]
+OVER_S = 0.0
+"""A moment that is long past."""
+
+
+def test_a_start_where_no_process_serves_is_not_done() -> None:
+    with pytest.raises(TimeoutError, match="active"):
+        _start([Slot(None, state="fenced"), Slot(None, state=None)], OVER_S)  # type: ignore[list-item]
+
+
+@dataclass
+class Slow(Slot):
+    """Never registers, and counts."""
+
+    state: str | None = None
+    kills: int = 0
+    starts: int = 0
+
+    def kill(self) -> None:
+        self.kills += 1
+
+    def start(self) -> None:
+        self.starts += 1
+
+
+def test_a_bounce_for_which_there_is_no_time_left_is_not_gone_on_with() -> None:
+    """What was given up may have been followed by another operation."""
+    slot = Slow(None)
+    with pytest.raises(TimeoutError, match="registered"):
+        _bounce([slot], OVER_S)  # type: ignore[list-item]
+    assert (slot.kills, slot.starts) == (1, 1)
+
+
+def test_a_drain_waits_no_longer_than_there_is_time() -> None:
+    waited = []
+
+    class Leaving(Slot):
+        def drain(self, timeout_s: float) -> str | None:
+            waited.append(timeout_s)
+            return self.reason
+
+    for end_s in (OVER_S, NEVER_S):
+        _drain([Leaving("granted")], end_s)  # type: ignore[list-item]
+    assert waited == [0.0, EXIT_S]
