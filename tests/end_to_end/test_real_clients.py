@@ -5,7 +5,9 @@ One cluster for all tests, in the order of the file: the last one kills nodes.
 
 from __future__ import annotations
 
+import json
 import signal
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +20,7 @@ import kafka.admin as python_admin
 import pytest
 from kio.schema.errors import ErrorCode
 
+from benchmarks.kafka_tools import command
 from tests.end_to_end.real_clients import (
     READERS,
     WAIT_S,
@@ -276,12 +279,49 @@ def test_transactions_are_refused_for_good(cluster):
     with pytest.raises(kafka.errors.KafkaError, match="UnsupportedVersionError"):
         producer.init_transactions()
     producer.close()
-    librdkafka = confluent.Producer(
-        {"bootstrap.servers": ",".join(cluster.servers), "transactional.id": "x"}
-    )
+    librdkafka = confluent.Producer({"bootstrap.servers": cluster.servers, "transactional.id": "x"})
     with pytest.raises(confluent.KafkaException) as refused:
         librdkafka.init_transactions(60)
     assert refused.value.args[0].code() == confluent.KafkaError._UNSUPPORTED_FEATURE
+
+
+# --- Kafka's own tools --------------------------------------------------------------------
+
+
+def tool(main: str, *arguments: str) -> str:
+    """What one of Kafka's command line tools says; it must end well."""
+    argv = command(f"org.apache.kafka.tools.{main}", arguments)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=WAIT_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_kafkas_own_tools(cluster):
+    """Java's clients: a topic, records of an idempotent producer, a group that reads them all."""
+    at = ("--bootstrap-server", cluster.servers)
+    asked = ("--create", "--topic", "tools", "--partitions", "3", "--replication-factor", "3")
+    assert "Created topic tools" in tool("TopicCommand", *at, *asked)
+    for name in cluster.client:
+        until(lambda name=name: cluster.knows(name, "tools"))
+    assert "PartitionCount: 3" in tool("TopicCommand", *at, "--describe", "--topic", "tools")
+    sent = tool("VerifiableProducer", *at, "--topic", "tools", "--max-messages", "30")
+    acknowledged = {
+        (each["partition"], each["offset"])
+        for line in sent.splitlines()
+        if (each := json.loads(line))["name"] == "producer_send_success"
+    }
+    assert len(acknowledged) == 30
+    group = ("--topic", "tools", "--group-id", "tools", "--max-messages", "30")
+    read = [json.loads(line) for line in tool("VerifiableConsumer", *at, *group).splitlines()]
+    consumed = {
+        (part["partition"], offset)
+        for each in read
+        if each["name"] == "records_consumed"
+        for part in each["partitions"]
+        for offset in range(part["minOffset"], part["maxOffset"] + 1)
+    }
+    assert consumed == acknowledged
+    assert all(each["success"] for each in read if each["name"] == "offsets_committed")
 
 
 # --- groups -------------------------------------------------------------------------------

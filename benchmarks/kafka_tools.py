@@ -1,0 +1,288 @@
+"""Kafka's own command line tools against the node, and against Apache Kafka beside it.
+
+    python -m benchmarks.kafka_tools
+
+Prints a Markdown table: each call, and what came of it on either. Both get the same calls in the
+same order, on one controller and three brokers in namespaces of this machine. A call works if its
+tool ends with exit code 0 and says what it is to say; else the table has the line that says why.
+About a minute a system. The tools come from Maven when they are first needed.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from nodes.kafka.software import CACHE, ask_maven, get, verify
+
+VERSION: Final = "4.2.0"
+JAR: Final = f"kafka-tools-{VERSION}.jar"
+SHA256: Final = "6b88f3f0799c585b5121d9f710e448cd365d4cfd55ff3ab5d2d81f52ae59030d"
+POM: Final = Path(__file__).with_suffix(".xml")
+SYSTEMS: Final = {"kraft": "the node", "kafka": f"Apache Kafka {VERSION}"}
+AUTO: Final = "auto.create.topics.enable=true"
+"""Runs have it off; whoever uses these tools has it on."""
+LONGEST_S: Final = 40.0
+JAVA: Final = (
+    "java",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Xshare:auto",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+)
+
+TOOLS: Final = "org.apache.kafka.tools."
+GROUPS: Final = f"{TOOLS}consumer.group.ConsumerGroupCommand"
+REASSIGN: Final = f"{TOOLS}reassign.ReassignPartitionsCommand"
+CONSOLE_CONSUMER: Final = f"{TOOLS}consumer.ConsoleConsumer"
+PLAN: Final = '{"version":1,"partitions":[{"topic":"tools","partition":0,"replicas":[2,3]}]}'
+RECORDS: Final = '{"version":1,"partitions":[{"topic":"tools","partition":1,"offset":1}]}'
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a tool. `arguments`: with {brokers}, {controllers} and {files} to be filled in.
+    `shows`: what the output must have (a pattern). `typed`: what the tool reads."""
+
+    main: str
+    arguments: str
+    shows: str = ""
+    typed: str = ""
+
+    @property
+    def title(self) -> str:
+        """The call, as somebody would type it."""
+        words = f"{self.main.rpartition('.')[2]} {self.arguments}"
+        shorter = re.sub(r"--(bootstrap-server|command-property) \{brokers\} ?", "", words)
+        return shorter.replace("--bootstrap-controller {controllers}", "(controllers)").strip()
+
+
+def of_brokers(main: str, arguments: str, shows: str = "", typed: str = "") -> Call:
+    """A call that goes to the brokers."""
+    return Call(main, f"--bootstrap-server {{brokers}} {arguments}", shows, typed)
+
+
+def topics(arguments: str, shows: str = "") -> Call:
+    return of_brokers(f"{TOOLS}TopicCommand", arguments, shows)
+
+
+def configs(arguments: str, shows: str = "") -> Call:
+    return of_brokers("kafka.admin.ConfigCommand", arguments, shows)
+
+
+CALLS: Final = (
+    topics("--create --topic tools --partitions 3 --replication-factor 3", "Created topic"),
+    topics("--create --topic tools --if-not-exists"),
+    topics("--create --topic some --config max.message.bytes=100000", "Created topic"),
+    topics("--create --topic compact --config cleanup.policy=compact", "Created topic"),
+    topics("--list", "tools"),
+    topics("--describe --topic tools", "PartitionCount: 3"),
+    topics("--describe --topics-with-overrides", "max.message.bytes"),
+    topics("--alter --topic some --partitions 4"),
+    configs("--entity-type topics --entity-name tools --describe --all", "min.insync.replicas=1"),
+    configs(
+        "--entity-type topics --entity-name tools --alter --add-config min.insync.replicas=2",
+        "Completed updating",
+    ),
+    configs(
+        "--entity-type topics --entity-name tools --alter --add-config retention.ms=600000",
+        "Completed updating",
+    ),
+    configs("--entity-type brokers --entity-name 2 --describe --all", "broker.id=2|node.id=2"),
+    configs(
+        "--entity-type brokers --entity-default --alter --add-config message.max.bytes=900000",
+        "Completed updating",
+    ),
+    configs("--entity-type brokers --entity-default --describe", "message.max.bytes=900000"),
+    configs("--entity-type users --describe"),
+    of_brokers(
+        f"{TOOLS}VerifiableProducer", "--topic tools --max-messages 20", '"acked":20|"value":"19"'
+    ),
+    of_brokers(f"{TOOLS}ConsoleProducer", "--topic made-on-the-way", typed="a\nb\n"),
+    of_brokers(
+        CONSOLE_CONSUMER, "--topic made-on-the-way --from-beginning --max-messages 2", "total of 2"
+    ),
+    of_brokers(
+        f"{TOOLS}ProducerPerformance",
+        "--topic some --num-records 2000 --record-size 100 --throughput -1",
+        "2000 records sent",
+    ),
+    of_brokers(f"{TOOLS}ConsumerPerformance", "--topic some --num-records 2000", "2000"),
+    of_brokers(
+        f"{TOOLS}VerifiableConsumer",
+        "--topic tools --group-id readers --max-messages 20",
+        "offsets_committed",
+    ),
+    of_brokers(
+        f"{TOOLS}VerifiableConsumer",
+        "--topic tools --group-id next --max-messages 20 --group-protocol consumer",
+        "offsets_committed",
+    ),
+    of_brokers(f"{TOOLS}GetOffsetShell", "--topic tools", "tools:0:"),
+    of_brokers(f"{TOOLS}GetOffsetShell", "--topic tools --time earliest", "tools:0:0"),
+    of_brokers(f"{TOOLS}GroupsCommand", "--list", "readers +Classic"),
+    of_brokers(GROUPS, "--list", "readers"),
+    of_brokers(GROUPS, "--describe --group readers", "CURRENT-OFFSET"),
+    of_brokers(GROUPS, "--describe --group readers --state", "Empty"),
+    of_brokers(GROUPS, "--describe --group readers --members"),
+    of_brokers(
+        GROUPS,
+        "--reset-offsets --group readers --topic tools --to-earliest --execute",
+        "NEW-OFFSET",
+    ),
+    of_brokers(GROUPS, "--delete-offsets --group readers --topic tools", "Successful|successful"),
+    of_brokers(GROUPS, "--delete --group readers", "was successful"),
+    of_brokers(f"{TOOLS}LeaderElectionCommand", "--election-type preferred --all-topic-partitions"),
+    of_brokers(
+        f"{TOOLS}LeaderElectionCommand", "--election-type unclean --topic tools --partition 0"
+    ),
+    of_brokers(REASSIGN, "--execute --reassignment-json-file {files}/plan.json", "Successfully"),
+    of_brokers(REASSIGN, "--verify --reassignment-json-file {files}/plan.json", "is complete"),
+    of_brokers(REASSIGN, "--list", "No partition reassignments"),
+    of_brokers(
+        f"{TOOLS}DeleteRecordsCommand", "--offset-json-file {files}/records.json", "low_watermark"
+    ),
+    of_brokers(f"{TOOLS}LogDirsCommand", "--describe --topic-list tools", '"partition":"tools-0"'),
+    of_brokers(f"{TOOLS}MetadataQuorumCommand", "describe --status", "LeaderId"),
+    of_brokers(f"{TOOLS}MetadataQuorumCommand", "describe --replication", "Leader"),
+    Call(
+        f"{TOOLS}MetadataQuorumCommand",
+        "--bootstrap-controller {controllers} describe --status",
+        "LeaderId",
+    ),
+    Call(f"{TOOLS}ClusterTool", "cluster-id --bootstrap-server {brokers}", "Cluster ID"),
+    Call(f"{TOOLS}ClusterTool", "list-endpoints --bootstrap-server {brokers}", "broker"),
+    Call(
+        f"{TOOLS}ClusterTool", "list-endpoints --bootstrap-controller {controllers}", "controller"
+    ),
+    of_brokers(f"{TOOLS}FeatureCommand", "describe", "Feature"),
+    of_brokers(f"{TOOLS}BrokerApiVersionsCommand", "", "Metadata"),
+    of_brokers(f"{TOOLS}TransactionsCommand", "list", "TransactionalId"),
+    of_brokers(
+        f"{TOOLS}TransactionsCommand",
+        "describe-producers --topic tools --partition 0",
+        "ProducerId",
+    ),
+    Call(
+        f"{TOOLS}TransactionalMessageCopier",
+        "--broker-list {brokers} --transactional-id x --input-topic tools --output-topic some "
+        "--input-partition 0 --transaction-size 1 --max-messages 1 --consumer-group copier",
+        "shutdown_complete",
+    ),
+    of_brokers(f"{TOOLS}AclCommand", "--list"),
+    of_brokers(f"{TOOLS}ClientMetricsCommand", "--list"),
+    of_brokers(f"{TOOLS}DelegationTokenCommand", "--describe --command-config {files}/none"),
+    of_brokers(f"{TOOLS}consumer.group.ShareGroupCommand", "--list"),
+    topics("--delete --topic some"),
+    Call(
+        f"{TOOLS}ClusterTool",
+        "unregister --bootstrap-server {brokers} --id 4",
+        "no longer registered",
+    ),
+)
+
+
+def tools() -> Path:
+    """The jar with the tools, on this machine; the release that it goes with comes first. Raises
+    `UsageError`, `EngineError` where it cannot be had."""
+    folder = CACHE / "kafka-tools" / VERSION
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".getting-") as made:
+            libs = Path(made) / "whole"
+            ask_maven(POM, libs, f"-Dkafka.version={VERSION}")
+            verify({JAR: SHA256}, libs, f"Kafka's tools {VERSION}")
+            libs.rename(folder)
+    return folder / JAR
+
+
+def command(main: str, arguments: Sequence[str]) -> list[str]:
+    """The command line of a tool."""
+    return [*JAVA, "-cp", f"{get(VERSION).libs}/*:{tools()}", main, *arguments]
+
+
+def outcome(call: Call, places: Mapping[str, str]) -> str:
+    """ "yes", or why it does not work."""
+    argv = command(call.main, call.arguments.format(**places).split())
+    try:
+        done = subprocess.run(
+            argv, input=call.typed, capture_output=True, text=True, timeout=LONGEST_S
+        )
+    except subprocess.TimeoutExpired:
+        return f"no end within {LONGEST_S:.0f} s"
+    said = done.stdout + done.stderr
+    if done.returncode == 0 and re.search(call.shows, said):
+        return "yes"
+    return why(said) or f"exit code {done.returncode}, nothing said"
+
+
+def why(said: str) -> str:
+    """The first line that names what is wrong."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    telling = [line for line in lines if re.search(r"Exception|[Ee]rror|not support|fail", line)]
+    found = next((line for line in telling if "Exception:" in line), None)
+    line = found or next(iter(telling or lines), "")
+    line = re.sub(r"^\[main\] ERROR [\w.]+ - ", "", line)
+    line = re.sub(
+        r"(java\.util\.concurrent|org\.apache\.kafka\.common)[\w.$]*Exception: ", "", line
+    )
+    return line.replace("|", "/")[:160]
+
+
+def here(result: Path) -> None:
+    """Make all calls where the cluster can be reached; what came of them goes to a file."""
+    with tempfile.TemporaryDirectory() as files:
+        for name, text in (("plan.json", PLAN), ("records.json", RECORDS), ("none", "")):
+            (Path(files) / name).write_text(text)
+        places = {
+            "brokers": os.environ["BOOTSTRAP_SERVERS"],
+            "controllers": os.environ["CONTROLLER_SERVERS"],
+            "files": files,
+        }
+        result.write_text(json.dumps([outcome(call, places) for call in CALLS]))
+
+
+def of_system(system: str) -> list[str]:
+    """What came of each call on a cluster of this system."""
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder) / "result.json"
+        module = [sys.executable, "-m"]
+        up = [*module, "framework", "up", "--system", system, "--hosts", "namespaces"]
+        up += ["--nodes", "1+3", "--set", f"broker:{AUTO}", "--"]
+        subprocess.run([*up, *module, "benchmarks.kafka_tools", "--here", str(result)], check=True)
+        found: list[str] = json.loads(result.read_text())
+    return found
+
+
+def table(found: Mapping[str, Sequence[str]]) -> str:
+    """In Markdown, with a last line that counts."""
+    rows = [("call", *(SYSTEMS[system] for system in found)), ("---",) * (len(found) + 1)]
+    rows += [
+        (f"`{call.title}`", *(each[number] for each in found.values()))
+        for number, call in enumerate(CALLS)
+    ]
+    rows.append((f"{len(CALLS)} calls", *(str(each.count("yes")) for each in found.values())))
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--here", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--system", choices=SYSTEMS, action="append", help="one of them alone")
+    asked = parser.parse_args(arguments)
+    if asked.here is not None:
+        here(asked.here)
+        return
+    tools()
+    print(table({system: of_system(system) for system in asked.system or SYSTEMS}))
+
+
+if __name__ == "__main__":
+    main()
