@@ -14,6 +14,7 @@ member away, which controllers may do as well: of a broker that is out of servic
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, TypeVar
 
 from checkers.folds.committed_log import CommittedLog, known_log
@@ -23,6 +24,7 @@ from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import (
+    BrokerFenced,
     BrokerRegistered,
     Change,
     PartitionChanged,
@@ -385,7 +387,7 @@ def _taken_away(log: CommittedLog, operations: Sequence[Operation]) -> tuple[int
     letting_go = [each for each in operations if _asks_to_leave(each)]
     state = Replay()
     judged, findings = 0, []
-    for change, by_ns in zip(log.records, log.by_ns, strict=True):
+    for at, (change, by_ns) in enumerate(zip(log.records, log.by_ns, strict=True)):
         if isinstance(change, PartitionChanged) and change.key in state.partitions:
             before = state.partitions[change.key]
             requests = asked.get(change.key, [])
@@ -395,7 +397,7 @@ def _taken_away(log: CommittedLog, operations: Sequence[Operation]) -> tuple[int
             if led and synthetic and set(change.isr) < set(before.isr):
                 judged += 1
                 out = {each for each in taken if not state.live(each)}
-                out |= _leaving(letting_go, by_ns)
+                out |= _leaving(letting_go, by_ns) | _going(log.records, at)
                 on_it = conditional.get((change.key, before.version), [])
                 if not taken <= out and not _asked(on_it, change, by_ns):
                     findings.append(_not_asked(requests, sorted(taken - out), change))
@@ -420,6 +422,14 @@ def _asks_to_leave(operation: Operation) -> bool:
         and not operation.failed
         and operation.value.get("target", "active") != "active"
     )
+
+
+def _going(records: Sequence[Change], at: int) -> set[int]:
+    """The broker that the record after this one, and after more of partitions, puts out of service:
+    a controller may first say what follows of that."""
+    after = islice(records, at + 1, None)
+    reason = next((each for each in after if not isinstance(each, PartitionChanged)), None)
+    return {reason.broker_id} if isinstance(reason, BrokerFenced | BrokerRegistered) else set()
 
 
 def _leaving(operations: Iterable[Operation], by_ns: int) -> set[int]:

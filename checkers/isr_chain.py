@@ -3,9 +3,9 @@
 Each record raises the version, the partition epoch, by one. A request that is accepted is one
 record, on the version that it named; a refused one is none; what clients were shown of a version is
 its record. A leader that is elected was in the ISR before, unless unclean elections are allowed.
-Nobody joins an ISR but by a request of its leader, and controllers make no version that changes
-nothing. And what an ISR is for (`folds.in_sync`): a produce with acks of all needs enough members,
-and each of them has all that was acknowledged so, or was below a high watermark.
+Nobody joins an ISR but by a request of its leader, and in service, and controllers make no version
+that changes nothing. And what an ISR is for (`folds.in_sync`): a produce with acks of all needs
+enough members, and each of them has all that was acknowledged so, or was below a high watermark.
 
 The records are those that lie on the voters' disks, committed for good, and those that nodes
 applied. What clients see of it by themselves is isr-linearizability's.
@@ -42,6 +42,7 @@ from checkers.folds.isr import (
     sights,
     step,
 )
+from checkers.folds.service import OF_BROKERS, OfBroker, Service
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -60,6 +61,7 @@ from framework.evidence.run_events import RunEvents, uncollected, unreported
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
 
+NO_EPOCH: Final = -1
 CHAIN: Final = Clause(
     name="one-chain",
     says="Records of a partition raise its version by one each, all who have one have the same, "
@@ -96,6 +98,16 @@ JOINS: Final = Clause(
     sources=(CLIENTS, DISKS, EVENTS),
     blind="a controller that tells of requests that no leader sent",
 )
+MEMBERS: Final = Clause(
+    name="members-in-service",
+    says="Who joins an ISR is in service by the log below that record (KIP-841), and an accepted "
+    "change named the broker epochs that its leader and members had there (KIP-380, KIP-903)",
+    compares="brokers that joined an ISR, and broker epochs that accepted changes named",
+    floor=2,
+    because="one may be in service by chance",
+    sources=(CLIENTS, DISKS, EVENTS),
+    blind="a broker that is shutting down",
+)
 ENOUGH: Final = Clause(
     name="enough-replicas",
     says="A produce with acks of all is answered ok only where the ISR is large enough",
@@ -115,7 +127,7 @@ WATERMARK: Final = Clause(
     sources=(CLIENTS, DISKS, EVENTS),
     blind="a follower's high watermark that it does not write down",
 )
-CLAUSES: Final = (CHAIN, REQUESTS, CLEAN, JOINS, ENOUGH, WATERMARK)
+CLAUSES: Final = (CHAIN, REQUESTS, CLEAN, JOINS, MEMBERS, ENOUGH, WATERMARK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,13 +225,17 @@ class Counts:
     elections: int = 0
     joins: int = 0
     joins_known: int = 0
+    joined: int = 0
+    members: int = 0
 
 
 def isr_chain(events: RunEvents) -> Outcome:
     sure = committed_on_disks(events)
     partitions = _partitions(events, sure)
+    gaps = Gaps.of(events, sure)
     judge = Judge(
-        gaps=Gaps.of(events, sure),
+        gaps=gaps,
+        service=Service.of(_of_brokers(events, sure), gaps.offsets),
         leaders=synthetic(events.operations) | _asking(events.operations),
         last_reported=_last_reported(events),
         lost=bool(uncollected(events.plan)),
@@ -240,6 +256,7 @@ def isr_chain(events: RunEvents) -> Outcome:
         REQUESTS.name: _requests(counts, events),
         CLEAN.name: counts.elections,
         JOINS.name: _joins(counts, events),
+        MEMBERS.name: _members(counts, events),
         ENOUGH.name: short,
         WATERMARK.name: above,
     }
@@ -261,6 +278,24 @@ def _joins(counts: Counts, events: RunEvents) -> Count:
     if not counts.joins:
         return _no_occasion(events) or 0
     return counts.joins_known, counts.joins
+
+
+def _members(counts: Counts, events: RunEvents) -> Count:
+    """Of real brokers nobody may have joined; of those that did, nodes that tell nothing may have
+    left nothing of what was before."""
+    if counts.members or counts.accepted:
+        return counts.members
+    if counts.joined:
+        return unreported(events.plan) or 0
+    asked = any(each.f == "alter-isr" for each in events.operations)
+    return 0 if asked else _no_occasion(events) or "no client asked for an ISR change"
+
+
+def _of_brokers(events: RunEvents, sure: CommittedOnDisks) -> Iterator[OfBroker]:
+    """What is committed for good, or told."""
+    yield from (each for each in sure.records if isinstance(each, OF_BROKERS))
+    told: Iterable[OfBroker] = events.of(*OF_BROKERS)
+    yield from (each for each in told if each.source != DISK)
 
 
 def _no_occasion(events: RunEvents) -> str:
@@ -316,6 +351,7 @@ class Judge:
     there; `lost`: nodes whose files nobody has, where a record may be that is nowhere else."""
 
     gaps: Gaps
+    service: Service
     leaders: set[int]
     last_reported: dict[int, int]
     lost: bool
@@ -331,6 +367,7 @@ class Judge:
         yield from self._chain(partition.links)
         yield from self._elections(key, partition.links)
         yield from self._joins(partition)
+        yield from self._joined(key, partition.links)
         yield from self._shown(partition)
         yield from self._recorded(partition)
         yield from self._decisions(partition)
@@ -398,6 +435,24 @@ class Judge:
             if not asked:
                 yield _nobody_asked(changes, before, after)
 
+    def _joined(self, key: Key, links: Sequence[Link]) -> Iterator[Finding]:
+        """Who is new in an ISR, as the log below the record has him."""
+        for before, after in self._steps(links):
+            for member in sorted(after.state.isr - before.state.isr):
+                self.counts.joined += 1
+                standing = self.service.before(after.offset, member)
+                if standing is None:
+                    continue
+                self.counts.members += 1
+                if not standing.serves:
+                    yield finding(
+                        f"the record at offset {after.offset} takes broker {member} into the ISR "
+                        f"of {key[0]}/{key[1]}, which was not in service then: the record at "
+                        f"offset {standing.by.offset} is the last of it",
+                        evidence=[standing.by, after.change],
+                        clause=MEMBERS.name,
+                    )
+
     # --- clients --------------------------------------------------------------------------
 
     def _shown(self, partition: Partition) -> Iterator[Finding]:
@@ -450,6 +505,7 @@ class Judge:
             )
             return
         link = links[places[0]]
+        yield from self._named(change, link)
         if link.state.isr != set(asked["isr"]):
             yield finding(
                 f"{what} asked for ISR {sorted(asked['isr'])}; the record at offset "
@@ -469,6 +525,26 @@ class Judge:
                     [change],
                     [before.change, link.change],
                     clause=REQUESTS.name,
+                )
+
+    def _named(self, change: Operation, link: Link) -> Iterator[Finding]:
+        """The broker epochs that an accepted change named, as the log below its record has them."""
+        asked = change.value
+        named = {asked["broker_id"]: asked["broker_epoch"]}
+        named |= dict(zip(asked["isr"], asked.get("isr_epochs") or (), strict=False))
+        for broker_id, epoch in named.items():
+            standing = self.service.before(link.offset, broker_id)
+            if standing is None or epoch == NO_EPOCH:
+                continue
+            self.counts.members += 1
+            if epoch != standing.epoch:
+                yield finding(
+                    f"ISR change {change.index} of {change.key} named epoch {epoch} of broker "
+                    f"{broker_id} and is the record at offset {link.offset}; below that the broker "
+                    f"has epoch {standing.epoch}, since offset {standing.by.offset}",
+                    [change],
+                    [standing.by, link.change],
+                    clause=MEMBERS.name,
                 )
 
     def _decisions(self, partition: Partition) -> Iterator[Finding]:
@@ -579,7 +655,8 @@ class IsrChain(RunChecker):
     name = "isr-chain"
     summary = (
         "A partition's leaders and ISRs are one chain of records: each accepted request is one, "
-        "leaders come from the ISR, nobody joins it unasked, and it keeps what was acknowledged"
+        "leaders come from the ISR, nobody joins it unasked or fenced, and it keeps what was "
+        "acknowledged"
     )
     parted_from = "isr-linearizability"
     requires = either_of(Change)

@@ -199,6 +199,20 @@ def left_afterwards(story: LogStory) -> None:
     leave(story, 6)
 
 
+def another_is_fenced_next(story: LogStory) -> None:
+    played_partition(story)
+    story.isr([4, 5], 4, topic_id=THIRD)
+    story.fence(5)
+
+
+def fenced_later(story: LogStory) -> None:
+    """Something else stands between."""
+    played_partition(story)
+    story.isr([4, 5], 4, topic_id=THIRD)
+    story.unfence(5)
+    story.fence(6)
+
+
 def stayed(story: LogStory) -> None:
     """A member that says that it is well, or is refused to leave."""
     played_partition(story)
@@ -235,6 +249,11 @@ PLANTED = Plants.of(
         "another change than was asked for": ("takes [6], in service", another_was_asked_for),
         "refused change": ("takes [6], in service", refused_change),
         "member that leaves when it is out": ("takes [6], in service", left_afterwards),
+        "member that stays while another goes": (
+            "takes [6], in service",
+            another_is_fenced_next,
+        ),
+        "member that goes later": ("takes [6], in service", fenced_later),
         "member that stays": ("takes [6], in service", stayed),
         "change that was asked for afterwards": ("nobody asked for that", asked_for_afterwards),
         "t was created at offset": lambda story: created(story, THIRD),
@@ -317,6 +336,23 @@ def test_members_that_are_out_of_service_or_leave_it_are_taken_away() -> None:
     outcome = effects_once(story.run_events())
     assert_valid(outcome)
     assert outcome.figures["members_taken_away"] == 5
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_controller_may_say_first_what_follows_of_a_fence(anew: bool) -> None:
+    """So Apache Kafka does: the partitions of a broker, then the record that puts it out of
+    service, or the registration of another process."""
+    story = clean()
+    played_partition(story)
+    story.topic("v", FOURTH)
+    story.new_partition([4, 5, 6], topic_id=FOURTH)
+    story.op("alter-isr", "v/0", change(9, [4], topic_id=FOURTH), type="fail", error="X")
+    story.isr([4, 5], 4, topic_id=THIRD)
+    story.isr([4, 5], 4, topic_id=FOURTH)
+    story.register(6) if anew else story.fence(6)
+    outcome = effects_once(story.run_events())
+    assert_valid(outcome)
+    assert outcome.figures["members_taken_away"] == 4
 
 
 def test_leaders_that_no_client_plays_ask_without_being_heard() -> None:

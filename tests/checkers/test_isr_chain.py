@@ -25,11 +25,24 @@ from framework.evidence.kinds import (
 from framework.plugins.checker import CLIENTS, EVENTS
 from framework.verdict import Verdict
 
+EPOCHS = {4: 7, 5: 8, 6: 9}
+
+
+def unfence(story: Story, offset: int, broker: int) -> None:
+    story.apply("c1", offset, "UnfenceBrokerRecord", broker_id=broker, broker_epoch=EPOCHS[broker])
+
+
+def fence(story: Story, offset: int, broker: int) -> None:
+    story.apply("c1", offset, "FenceBrokerRecord", broker_id=broker, broker_epoch=EPOCHS[broker])
+
 
 def clean() -> Story:
     """Changes of t/0; t/1 is led by b1, and produced to: two in-sync replicas are asked for. t/4 is
     led by b3, which asks by itself."""
     story = changed()
+    for place, broker in enumerate((4, 5, 6)):
+        story.broker(3 + place, broker, EPOCHS[broker])
+        unfence(story, 6 + place, broker)
     story.apply("c1", 1, "TopicRecord")
     least = {"resource_type": 2, "resource_name": "t", "name": "min.insync.replicas", "value": "2"}
     story.apply("c1", 2, "ConfigRecord", **least)
@@ -261,8 +274,8 @@ def test_accepted_change_of_a_partition_of_which_nobody_tells_is_unknown() -> No
     ("left_out", "clauses"),
     [
         (("decide",), ["asked-joins"]),
-        (("apply",), ["one-chain", "clean-election", "asked-joins"]),
-        ((), ["one-chain", "request-is-a-record", "clean-election"]),
+        (("apply",), ["one-chain", "clean-election", "asked-joins", "members-in-service"]),
+        ((), ["one-chain", "request-is-a-record", "clean-election", "members-in-service"]),
     ],
 )
 def test_nodes_that_leave_events_out_are_unknown(
@@ -292,7 +305,13 @@ def test_clients_that_ask_for_nothing_gave_no_occasion() -> None:
     result = judged(IsrChain(), story)
     assert result.verdict is Verdict.VALID, result.note
     without = {each.name for each in result.clauses if each.verdict is None}
-    assert without == {"request-is-a-record", "asked-joins", "enough-replicas", "watermark-held"}
+    assert without == {
+        "request-is-a-record",
+        "asked-joins",
+        "members-in-service",
+        "enough-replicas",
+        "watermark-held",
+    }
     story.inject(victims={"b1": {}})
     assert_unknown(IsrChain(), story, "request-is-a-record", "asked-joins")
     story.describe("t", shown(0, [4, 5]))
@@ -470,6 +489,81 @@ def test_record_that_is_missing_is_the_nodes_word() -> None:
     assert (list(found.events), found.contracts) == ([], (CLIENTS, EVENTS))
 
 
+# --- members in service --------------------------------------------------------------------
+
+
+def joined(story: Story, offset: int, **named: Any) -> None:
+    """Broker 5 comes back into the ISR of t/4, as its leader asked."""
+    story.partition(offset, 3, [6], partition_id=4, leader=6)
+    story.partition(offset + 3, 4, [6, 5], partition_id=4, leader=6)
+    story.decide("AlterPartition", source(3, partition=4, broker_id=6, **named), [offset + 3])
+
+
+FENCED = "takes broker 5 into the ISR"
+
+
+@PLANTED.violation(FENCED, "the record at offset 41 is the last of it")
+def member_that_was_fenced(story: Story) -> None:
+    joined(story, 40)
+    fence(story, 41, 5)
+
+
+@PLANTED.violation(FENCED, "the record at offset 42")
+def member_that_another_process_took_the_place_of(story: Story) -> None:
+    joined(story, 40)
+    story.broker(42, 5, 42)
+
+
+@PLANTED.violation(FENCED, "the record at offset 41")
+def member_that_was_fenced_as_disks_alone_tell(story: Story) -> None:
+    member_that_was_fenced(story)
+    to_disks(story)
+
+
+def accepted_with(story: Story, **named: Any) -> None:
+    """Broker 4 has t/5 changed, by one record."""
+    story.partition(50, 0, [4, 5, 6], partition_id=5)
+    story.partition(53, 1, [4, 5], partition_id=5)
+    story.alter(0, [4, 5], partition=5, **named)
+
+
+@PLANTED.violation("named epoch 6 of broker 4", "has epoch 7, since offset 6")
+def change_of_an_older_process(story: Story) -> None:
+    accepted_with(story, broker_epoch=6)
+
+
+@PLANTED.violation("named epoch 8 of broker 5", "has epoch 51, since offset 51")
+def member_of_an_older_process(story: Story) -> None:
+    story.broker(51, 5, 51)
+    accepted_with(story, isr_epochs=[7, 8])
+
+
+def test_members_that_are_in_service_when_they_join() -> None:
+    """Whatever was before and after; a process that registers again stays in service; of a member
+    whose epoch nobody names, and of a broker of whom nothing is known, nothing follows."""
+    story = clean()
+    joined(story, 40)
+    fence(story, 38, 5)
+    unfence(story, 39, 5)
+    story.broker(41, 5, EPOCHS[5])
+    fence(story, 44, 5)
+    accepted_with(story, isr_epochs=[7, -1])
+    assert_valid(judge(story.run_events()))
+    # Who joined again, and whom the accepted change named.
+    assert compared(story)["members-in-service"] == (3 + 2, 2)
+
+
+def test_what_a_snapshot_took_the_place_of_may_have_put_a_member_into_service() -> None:
+    story = clean()
+    joined(story, 40)
+    fence(story, 41, 5)
+    unfence(story, 42, 5)
+    to_disks(story, lost=(42,))
+    assert not [
+        each for each in judge(story.run_events()).findings if each.clause == "members-in-service"
+    ]
+
+
 # --- what is counted ----------------------------------------------------------------------
 
 
@@ -484,6 +578,7 @@ def test_what_is_compared() -> None:
         "request-is-a-record": (2, 2),
         "clean-election": (3, 2),
         "asked-joins": (2, 2),
+        "members-in-service": (3, 2),  # one that joined, and the leader of each accepted change
         "enough-replicas": (2, 2),
         "watermark-held": (5, 2),
     }
