@@ -1,0 +1,107 @@
+"""Faults of Apache Kafka's releases that a run shows, and those that were tried in vain."""
+
+from dataclasses import dataclass
+from typing import Final
+
+QUICK: Final = (
+    "controller.quorum.election.timeout.ms=200",
+    "request.timeout.ms=1000",
+    "broker.session.timeout.ms=1500",
+)
+"""Over the short time limits of every run: a fault need not last for as long to be one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bug:
+    """`id`: of its issue, or ours. `what`: what goes wrong, and what a run shows of it. `releases`:
+    each that is tried, and whether it has it. The run has these options; it shows the bug where the
+    clause of the checker (`found_by`) is INVALID."""
+
+    id: str
+    title: str
+    what: str
+    source: str
+    releases: dict[str, bool]
+    workload: str
+    nemesis: str
+    time_limit_s: float
+    rate: float
+    observe_s: float = 2.0
+    settings: tuple[str, ...] = ()
+    found_by: tuple[str, str]
+
+    def command(self, version: str = "VERSION") -> str:
+        """As one types it."""
+        parts = [
+            "kraft-proof run --system kafka --exactly",
+            f"--set version={version}",
+            f"--workload {self.workload} --nemesis {self.nemesis}",
+            f"--time-limit {self.time_limit_s:g} --rate {self.rate:g} --observe {self.observe_s:g}",
+            *(f"--set {each}" for each in self.settings),
+        ]
+        return " ".join(parts)
+
+
+BUGS: Final = (
+    Bug(
+        id="KAFKA-15489",
+        title="A controller that is cut off from all others leads for ever",
+        what=(
+            "KIP-595 has a leader give up that a majority has not fetched from for as long as a "
+            "follower waits for its leader. Before 3.7.0 nothing did that: the active controller "
+            "that is cut off from all other nodes goes on as the leader of its epoch until the "
+            "network is whole again, while another one leads. It commits nothing, but whoever "
+            "reaches it is told that it leads, and its heartbeats are taken. The observer, which "
+            "reaches all nodes, asks both."
+        ),
+        source="https://github.com/apache/kafka/pull/14428",
+        releases={"3.6.2": True, "3.7.0": False},
+        workload="topics",
+        nemesis="partition:target=leader,interval=20",
+        time_limit_s=40,
+        rate=20,
+        observe_s=0.5,
+        settings=QUICK,
+        found_by=("observed-cluster", "let-go"),
+    ),
+    Bug(
+        id="KAFKA-14616",
+        title="A topic that is made anew while a broker is down never gets its replica there",
+        what=(
+            "The broker that comes back finds the directory of the topic that was deleted "
+            "meanwhile. In KRaft mode a release before 3.7.0 does not see that it is another "
+            "topic's: it logs InconsistentTopicIdException once, and follows no leader of that "
+            "partition again. Its replica stays out of sync in peace, until somebody starts the "
+            "broker again or deletes the directory."
+        ),
+        source="https://github.com/apache/kafka/pull/15230",
+        releases={"3.6.2": True, "3.7.0": False},
+        workload="topics",
+        nemesis="kill:target=b1,interval=14",
+        time_limit_s=50,
+        rate=60,
+        observe_s=1,
+        settings=QUICK,
+        found_by=("observed-cluster", "all-in-sync"),
+    ),
+    Bug(
+        id="deleted-configuration",
+        title="A topic that is created again has the configuration of the one that was deleted",
+        what=(
+            "A broker that catches up publishes many records as one delta. When one of them "
+            "removes a topic, `ConfigurationsDelta` forgets the configuration that the image "
+            "before that delta had of it, not the one that was set within it. No release of the "
+            "table is without it, and no issue that describes it is known here."
+        ),
+        source="kafka.md#what-was-found",
+        releases={"3.3.2": True, "3.9.1": True, "4.1.1": True, "4.2.0": True},
+        workload="topics",
+        nemesis="pause:target=brokers,interval=3",
+        time_limit_s=15,
+        rate=100,
+        found_by=("asked-is-made", "configurations"),
+    ),
+)
+
+IN_VAIN: Final[tuple[tuple[str, str], ...]] = ()
+"""Issue, and what was tried or why it is out of reach."""
