@@ -32,9 +32,9 @@ POSITION_MOVED: Final = "POSITION_MOVED"
 NOT_ASSIGNED: Final = "NOT_ASSIGNED"
 """No generation was complete in time."""
 
-JOIN_S: Final = 4.0
-"""After which no new step is begun. It goes on trying between operations: the next one waits as
-long again."""
+JOIN_S: Final = 6.0
+"""After which no new step is begun; of a join, the start of this process included, which takes
+seconds on a busy machine. It goes on trying: the next operation waits as long again."""
 PAUSE_S: Final = 0.1
 POSITION_MS: Final = 800
 FETCH_S: Final = 0.6
@@ -65,9 +65,10 @@ class Generation:
 class Member(ConsumerRebalanceListener):  # type: ignore[misc]
     """The consumer. `now`: its generation; None: it is between two, or in no group."""
 
-    def __init__(self, settings: Mapping[str, Any], topics: list[str]) -> None:
+    def __init__(self, settings: Mapping[str, Any], topics: list[str], asked_s: float) -> None:
+        """`asked_s`: when it was asked to join, by the machine's monotonic clock."""
         self.now: Generation | None = None
-        self._settings, self._topics = settings, topics
+        self._settings, self._topics, self._asked_s = settings, topics, asked_s
         self._made: Any = None
 
     @property
@@ -136,15 +137,15 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
 
     def join(self) -> Mapping[str, Any]:
         """Become a member."""
-        return self._until_assigned()
+        return self._until_assigned(self._asked_s)
 
     def assignment(self) -> Mapping[str, Any]:
         """What it reads; waits for it."""
-        return self._until_assigned()
+        return self._until_assigned(time.monotonic())
 
-    def _until_assigned(self) -> Mapping[str, Any]:
+    def _until_assigned(self, asked_s: float) -> Mapping[str, Any]:
         """Brokers that are down or fenced make the library raise, whose users go on polling."""
-        deadline = time.monotonic() + JOIN_S
+        deadline = asked_s + JOIN_S
         last: Exception | None = None
         while time.monotonic() < deadline:
             try:
@@ -256,7 +257,7 @@ def answer(member: Member, request: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def main() -> None:
     configuration = json.loads(sys.argv[1])
-    member = Member(configuration["settings"], configuration["topics"])
+    member = Member(configuration["settings"], configuration["topics"], configuration["asked_s"])
     while True:
         asked, _, _ = select.select([sys.stdin], [], [], 0 if member.joined else None)
         if not asked:

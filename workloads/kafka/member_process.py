@@ -5,6 +5,7 @@ import json
 import select
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
@@ -39,7 +40,9 @@ class MemberProcess:
             "client_id": name,
             "session_timeout_ms": session_ms,
         }
-        configuration = json.dumps({"settings": settings, "topics": list(topics)})
+        configuration = json.dumps(
+            {"settings": settings, "topics": list(topics), "asked_s": time.monotonic()}
+        )
         self.name = name
         self._process = subprocess.Popen(
             [sys.executable, "-m", MODULE, configuration],
