@@ -126,9 +126,9 @@ class Answer:
 
     def first(self, low: int) -> int | None:
         """The first point from `low` on that explains it; None: there is none."""
-        point = latest(each.true.first(low) for each in self.left_out) if self.left_out else low
+        point = latest([low, *(each.true.first(low) for each in self.left_out)])
         while point is not None:
-            later = latest(each.true.first(point) for each in self.shown) if self.shown else point
+            later = latest([point, *(each.true.first(point) for each in self.shown)])
             if later == point:
                 return point
             point = later
@@ -144,10 +144,14 @@ class Answer:
         return f"{self.operation.node} (operation {self.operation.index})"
 
 
-def latest(points: Iterable[int | None]) -> int | None:
+def latest(points: Sequence[int | None]) -> int | None:
     """The last of them; None: one of them never comes."""
-    known = list(points)
-    return None if None in known else max(each for each in known if each is not None)
+    last = 0
+    for each in points:
+        if each is None:
+            return None
+        last = max(last, each)
+    return last
 
 
 def _asked(events: RunEvents) -> list[Operation]:
@@ -210,7 +214,7 @@ def _topic(name: str, shown: Mapping[str, Recorded], points: LogPoints) -> Itera
 class Low:
     """No answer may be of an earlier point. `answer`: the one that had been of this."""
 
-    point: int = 0
+    point: int
     answer: Answer | None = None
 
 
@@ -230,7 +234,7 @@ def _placed(answers: Iterable[Answer], lives: Lives) -> Iterator[Placed]:
     for each in answers:
         life = lives.of(each.operation)
         if life is None:
-            yield Placed(each, Low(), each.first(0))
+            yield Placed(each, Low(0), each.first(0))
         else:
             own[life].append(each)
     for _, of_process in sorted(own.items()):
@@ -240,7 +244,7 @@ def _placed(answers: Iterable[Answer], lives: Lives) -> Iterator[Placed]:
 def _in_turn(answers: Sequence[Answer]) -> Iterator[Placed]:
     """Of one process, in the order in which they were asked for."""
     ended: list[tuple[int, int, Answer]] = []
-    low = Low()
+    low = Low(0)
     for each in answers:
         while ended and ended[0][0] < each.operation.index:
             _, point, earlier = heappop(ended)
@@ -249,7 +253,12 @@ def _in_turn(answers: Sequence[Answer]) -> Iterator[Placed]:
         first = each.first(low.point)
         yield Placed(each, low, first)
         if first is not None:
-            heappush(ended, (each.operation.end or 0, first, each))
+            heappush(ended, (_end(each.operation), first, each))
+
+
+def _end(operation: Operation) -> int:
+    assert operation.end is not None, "it was answered"
+    return operation.end
 
 
 def _unexplained(placed: Iterable[Placed], by: str) -> Iterator[Finding]:
@@ -257,7 +266,7 @@ def _unexplained(placed: Iterable[Placed], by: str) -> Iterator[Finding]:
         if each.point is not None:
             continue
         answer, before = each.answer, each.low.answer
-        if before is None or answer.first(0) is None:
+        if answer.first(0) is None or before is None:
             yield finding(
                 f"{answer} shows what the committed log says at none of its points: "
                 f"{answer.untrue(0)}",
@@ -295,12 +304,10 @@ class Peace:
     def owed_ns(self, operation: Operation) -> int | None:
         """An answer owes what had been acknowledged by then; None: it owes nothing."""
         asked_ns = operation.invoked_ns or 0
-        for each in self.quiet:
-            if each.holds(operation) and each.settled:
-                return None if self.upset.at(asked_ns) else each.since_ns
-            if each.holds(operation):
-                return self.machine.since_ns(asked_ns, self.upset.recovery_ns)
-        return None
+        holding = [each for each in self.quiet if each.holds(operation)]
+        if any(each.settled for each in holding):
+            return None if self.upset.at(asked_ns) else holding[-1].since_ns
+        return self.machine.since_ns(asked_ns, self.upset.recovery_ns) if holding else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,13 +323,12 @@ def _acknowledged(changed: Iterable[Operation], points: LogPoints) -> list[Ackno
     """In the order of their ends, those that the log has."""
     found = []
     for each in changed:
-        result = each.result if isinstance(each.result, Mapping) else {}
-        life = points.lives.get(result.get("topic_id") or "")
-        point = NEVER_AGAIN
-        if life is not None:
-            point = life.created if each.f == "create" else life.going
+        life = points.lives.get(str((each.result or {}).get("topic_id")))
+        if life is None or each.completed_ns is None:
+            continue
+        point = life.created if each.f == "create" else life.going
         if point < NEVER_AGAIN:
-            found.append(Acknowledged(each.completed_ns or 0, point, each))
+            found.append(Acknowledged(each.completed_ns, point, each))
     return sorted(found, key=lambda each: each.at_ns)
 
 
@@ -363,15 +369,16 @@ def _no_topics(changed: Sequence[Operation]) -> str:
 
 
 def _seldom(asked: Iterable[Operation]) -> str:
-    again = Counter(each.node for each in asked)
-    enough = again.total() - len(again) >= NO_WAY_BACK.floor
-    return "" if enough else "hardly a broker was asked again"
+    brokers = Counter(each.node for each in asked)
+    again = brokers.total() - len(brokers)
+    return "hardly a broker was asked again" if again < NO_WAY_BACK.floor else ""
 
 
 def _no_peace(asked: Iterable[Operation], changed: Sequence[Operation], peace: Peace) -> str:
-    first_ns = min((each.completed_ns or 0 for each in changed), default=FOREVER_NS)
-    due = [each for each in asked if (peace.owed_ns(each) or 0) > first_ns]
-    return "" if len(due) >= KEEPS_UP.floor else "hardly a broker was asked in peace"
+    ends = [each.completed_ns for each in changed if each.completed_ns is not None]
+    owed = (peace.owed_ns(each) for each in asked)
+    due = sum(each is not None and each > min(ends, default=FOREVER_NS) for each in owed)
+    return "hardly a broker was asked in peace" if due < KEEPS_UP.floor else ""
 
 
 class MetadataCache(RunChecker):

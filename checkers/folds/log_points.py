@@ -8,7 +8,6 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Final
 
 from framework.evidence.changes import (
@@ -28,23 +27,16 @@ NEVER_AGAIN: Final = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Half-open spans of points, in order, that do not touch."""
+    """Half-open spans of points, in order, none beside another."""
 
     begins: Sequence[int]
     ends: Sequence[int]
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[int, int]]) -> "Spans":
-        """Of spans in order; those that touch become one, and empty ones nothing."""
-        joined: list[tuple[int, int]] = []
-        for begin, end in pairs:
-            if begin >= end:
-                continue
-            if joined and begin <= joined[-1][1]:
-                joined[-1] = (joined[-1][0], end)
-            else:
-                joined.append((begin, end))
-        return cls([begin for begin, _ in joined], [end for _, end in joined])
+        """Of spans in order; empty ones are none."""
+        kept = [(begin, end) for begin, end in pairs if begin < end]
+        return cls([begin for begin, _ in kept], [end for _, end in kept])
 
     def first(self, point: int) -> int | None:
         """The first point in a span, from `point` on; None: there is none."""
@@ -56,7 +48,7 @@ class Spans:
 class Life:
     """Of a topic: the points from which on it is there, is about to go, and is gone."""
 
-    name: str
+    topic_id: str
     created: int
     going: int = NEVER_AGAIN
     gone: int = NEVER_AGAIN
@@ -99,7 +91,7 @@ class LogPoints:
         for point, record in enumerate(records, 1):
             match record:
                 case TopicCreated():
-                    lives[record.topic_id] = Life(record.name, point)
+                    lives[record.topic_id] = Life(record.topic_id, point)
                     names[record.name].append(lives[record.topic_id])
                 case TopicDeletionBegun() if record.topic_id in lives:
                     lives[record.topic_id].going = point
@@ -107,15 +99,14 @@ class LogPoints:
                     life = lives[record.topic_id]
                     life.going, life.gone = min(life.going, point), point
                 case PartitionState():
-                    of_it = states[record.key]
-                    of_it.append((point, _state(record, of_it[-1][1].replicas if of_it else ())))
+                    before = states[record.key][-1:]
+                    states[record.key].append((point, _state(record, before)))
         return cls(lives, states, names)
 
     def topic(self, name: str, topic_id: str) -> Spans:
         """When the name is that topic's."""
-        life = self.lives.get(topic_id)
-        known = life is not None and life.name == name
-        return Spans.of([(life.created, life.gone)] if life is not None and known else [])
+        lives = self._names.get(name, ())
+        return Spans.of((each.created, each.gone) for each in lives if each.topic_id == topic_id)
 
     def state(self, topic_id: str, shown: Mapping[str, Recorded]) -> Spans:
         """When a partition is as it is shown."""
@@ -131,16 +122,17 @@ class LogPoints:
     def _spans(
         self, key: tuple[str, int], holds: Callable[[State], bool]
     ) -> Iterator[tuple[int, int]]:
-        life = self.lives.get(key[0])
-        states = self.states.get(key, ())
-        if life is not None and states:
-            ends = [*(point for point, _ in states), max(life.gone, states[-1][0])]
-            for (begin, end), (_, state) in zip(pairwise(ends), states, strict=True):
+        if states := self.states.get(key):
+            gone = self.lives[key[0]].gone if key[0] in self.lives else NEVER_AGAIN
+            ends = [*(point for point, _ in states[1:]), gone]
+            for (begin, state), end in zip(states, ends, strict=True):
                 if holds(state):
                     yield begin, end
 
 
-def _state(record: PartitionState, replicas: Sequence[int]) -> State:
+def _state(record: PartitionState, before: Sequence[tuple[int, State]]) -> State:
+    """A change of a leader or an ISR leaves the replicas as they were."""
+    replicas: Sequence[int] = before[0][1].replicas if before else []
     if isinstance(record, PartitionCreated):
         replicas = sorted(record.replicas)
     return State(record.leader, record.leader_epoch, sorted(record.isr), replicas)

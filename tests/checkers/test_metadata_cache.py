@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
+import pytest
 from contract import Plants
 from hypothesis import given
 from hypothesis import strategies as st
@@ -195,10 +196,11 @@ def test_another_process_may_begin_anew() -> None:
 
 def test_answers_that_overlap_have_no_order() -> None:
     story = clean()
-    early = story.invoke("metadata", "u", node="b3")
-    later = story.invoke("metadata", "u", node="b3")
-    story.complete(later, "ok", None)
-    story.complete(early, "ok", shows(OTHER))
+    partition(story, TOPIC, 3, isr=[5])
+    early = story.invoke("metadata", "t", node="b3")
+    later = story.invoke("metadata", "t", node="b3")
+    story.complete(later, "ok", shows(isr=[4, 5]))
+    story.complete(early, "ok", shows(isr=[5]))
     found = metadata_cache(story.run_events())
     assert not [each for each in found.findings if each.clause == "points-rise"]
 
@@ -228,16 +230,105 @@ def test_a_name_may_be_listed_before_its_topic_is_looked_at() -> None:
     assert_invalid(metadata_cache(story.run_events()), "no topic v")
 
 
-def test_the_disks_say_what_was_and_else_nodes_do() -> None:
+def test_the_disks_say_what_was() -> None:
     story = clean()
     read(story, "t", shows(leader=5))
     (found,) = metadata_cache(story.run_events()).findings
     assert DISKS in found.contracts and EVENTS not in found.contracts
+
+
+WRITTEN: list[tuple[str, dict[str, Any]]] = [
+    ("TopicRecord", {"name": "t", "topic_id": TOPIC, "deleting": False}),
+    (
+        "PartitionRecord",
+        {
+            "topic_id": TOPIC,
+            "partition_id": 0,
+            "partition_epoch": 0,
+            "leader": 4,
+            "leader_epoch": 0,
+            "isr": list(ALL),
+            "replicas": list(ALL),
+        },
+    ),
+]
+
+
+def test_what_nodes_told_beyond_their_disks_never_was() -> None:
     story = clean()
-    records = [each for each in story.run_events().evidence if hasattr(each, "offset")]
-    assert records
-    story.disks.lost |= {"c2"}
-    assert_unknown(CHECKER, story, "one-point")
+    at = story.disks.ends["c1"]
+    story.partition(at, 3, [5], node="b3")
+    listed(story, "b3", t=shows(isr=[5]))
+    assert_invalid(metadata_cache(story.run_events()), "at none of its points")
+
+
+def test_without_disks_nodes_say_it_if_nothing_is_missing() -> None:
+    story = Story()
+    story.create("t")
+    for at, (kind, fields) in enumerate(WRITTEN):
+        story.apply("c1", at, kind, **fields)
+    for node in ("b1", "b2", "b3", "b1"):
+        read(story, "t", shows(), node)
+    assert_valid(metadata_cache(story.run_events()))
+    wrong = replace(story, operations=list(story.operations))
+    read(wrong, "t", shows(leader=5))
+    (found,) = metadata_cache(wrong.run_events()).findings
+    assert EVENTS in found.contracts and DISKS not in found.contracts
+    story.apply("c1", 5, "NoOpRecord")  # and what is between, nobody told
+    read(story, "t", shows(leader=5))
+    found_nothing = metadata_cache(story.run_events())
+    assert not found_nothing.findings and not found_nothing.seen
+
+
+def test_of_answers_that_overlap_the_latest_point_counts_for_those_behind() -> None:
+    """The first to end is of the later point."""
+    story = clean()
+    partition(story, TOPIC, 3, isr=[5])
+    first = story.invoke("metadata", "t", node="b3")
+    second = story.invoke("metadata", "t", node="b3")
+    story.complete(second, "ok", shows(isr=[5]))
+    story.complete(first, "ok", shows())
+    assert_valid(metadata_cache(story.run_events()))
+    read(story, "t", shows(isr=[4, 5]), "b3")
+    found = metadata_cache(story.run_events())
+    assert {each.clause for each in found.findings} == {"points-rise"}
+
+
+def test_a_machine_that_gave_nothing_excuses_a_cache_that_is_behind() -> None:
+    story = clean()
+    listed(story, "b3", t=shows(), u=shows(OTHER))
+    end_ms = story.now_ns // 1_000_000
+    assert_invalid(metadata_cache(story.run_events()), "long before")
+    story.plan = {**PLAN, "machine": {"took": [[0, end_ms + 4_000, end_ms + 4_000]]}}
+    story.wait(3_500)
+    listed(story, "b3", t=shows(), u=shows(OTHER))
+    outcome = metadata_cache(story.run_events())
+    assert len([each for each in outcome.findings if each.clause == "keeps-up"]) <= 1
+
+
+def test_what_was_acknowledged_just_now_is_not_owed() -> None:
+    story = Story()
+    story.plan = {**PLAN, "recovery_s": 2}
+    story.create("t")
+    topic(story, "t", TOPIC)
+    story.wait(2_100)
+    story.create("u", OTHER)
+    topic(story, "u", OTHER)
+    read(story, "u", None, "b3")
+    read(story, "u", None, "b3")
+    assert_valid(metadata_cache(story.run_events()))
+
+
+def test_brokers_that_were_asked_once_each_are_no_occasion() -> None:
+    story = Story()
+    for name, topic_id in (("t", TOPIC), ("u", OTHER)):
+        story.create(name, topic_id)
+        topic(story, name, topic_id)
+    for node in ("b1", "b2", "b3"):
+        listed(story, node, t=shows(), u=shows(OTHER))
+    result = judged(CHECKER, story)
+    assert clause_of(result, "points-rise").note == "hardly a broker was asked again"
+    assert clause_of(result, "keeps-up").note == "hardly a broker was asked in peace"
 
 
 def test_brokers_that_answer_nothing_are_missed() -> None:
@@ -265,6 +356,66 @@ def test_no_topics_are_no_occasion() -> None:
     result = judged(CHECKER, story)
     for clause in result.clauses:
         assert clause_of(result, clause.name).verdict is None
+
+
+def test_of_which_process_an_answer_is_while_one_is_killed_nobody_knows() -> None:
+    story = clean()
+    early = story.invoke("metadata", "t", node="b2")
+    late = story.invoke("metadata", "t", node="b2")
+    story.inject(fault="kill", lasts_ms=20, victims={"b2": []})
+    both = replace(story, operations=list(story.operations))
+    both.complete(early, "ok", None)
+    found = metadata_cache(both.run_events())
+    assert not [each for each in found.findings if each.clause == "points-rise"]
+    story.complete(late, "ok", shows(leader=5))
+    assert_invalid(metadata_cache(story.run_events()), "at none of its points")
+
+
+def test_only_what_is_wrong_is_named() -> None:
+    story = clean()
+    listed(story, "b3", t=shows(leader=5))
+    (found,) = metadata_cache(story.run_events()).findings
+    assert found.message.endswith("none of its points: t/0 has leader 5 in epoch 0, ISR [4, 5, 6]")
+
+
+def test_answers_that_say_nothing_are_not_counted() -> None:
+    story = clean()
+    answers = metadata_cache(story.run_events()).figures["answers"]
+    story.ask("b1", "describe-quorum", {"leader": 1})
+    listed(story, "b1", others=3)
+    assert metadata_cache(story.run_events()).figures["answers"] == answers
+
+
+def test_acknowledgements_of_topics_that_the_log_lacks_owe_nothing() -> None:
+    story = clean()
+    story.op("create", "x", None, None, node="b1")
+    story.op("create", "y", None, {"topic_id": "id-of-nobody"}, node="b1")
+    story = _settled_late(story)
+    read(story, "x", None, "b3")
+    assert_valid(metadata_cache(story.run_events()))
+    read(story, "v", None, "b3")
+    assert_invalid(metadata_cache(story.run_events()), "create of v")
+
+
+def test_what_was_refused_is_no_change() -> None:
+    story = Story()
+    record(story, "NoOpRecord")
+    for name in ("t", "u"):
+        story.op("create", name, type="fail", error="X", node="b1")
+    listed(story)
+    result = judged(CHECKER, story)
+    assert "hardly a change" in clause_of(result, "one-point").note
+
+
+@pytest.mark.parametrize(("again", "enough"), [(3, False), (4, True)])
+def test_how_often_brokers_have_to_be_asked(again: int, enough: bool) -> None:
+    story = clean()
+    story.observations.clear()
+    story.operations = [each for each in story.operations if each.f != "metadata"]
+    for _ in range(again + 1):
+        story.op("metadata", "t", type="fail", error="X", node="b1")
+    note = clause_of(judged(CHECKER, story), "points-rise").note
+    assert ("hardly" not in note) == enough
 
 
 STEPS = st.lists(st.sampled_from(["make", "drop", "shrink", "grow"]), max_size=5)
