@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 from kio.schema.api_versions.v0.response import ApiVersion as ApiVersionV0
 from kio.schema.api_versions.v0.response import ApiVersionsResponse as ApiVersionsResponseV0
 from kio.schema.errors import ErrorCode
-from kio.static.primitive import i16
+from kio.static.primitive import i16, i64
 from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
 from nodes.kraft.broker.producer_ids import INIT_PRODUCER_ID, init_producer_id_response
@@ -44,7 +44,8 @@ from nodes.kraft.controller.permission import (
 )
 from nodes.kraft.group import api as group_api
 from nodes.kraft.ids import BrokerId
-from nodes.kraft.metadata.image import NO_LEADER, Broker, EndPoint, Image, Partition, Topic
+from nodes.kraft.metadata.features import SUPPORTED
+from nodes.kraft.metadata.image import EMPTY, NO_LEADER, Broker, EndPoint, Image, Partition, Topic
 from nodes.kraft.partition.answers import (
     FETCH,
     LIST_OFFSETS,
@@ -325,15 +326,37 @@ def _describe_cluster(
 
 
 def api_versions_response(
-    table: Mapping[int, tuple[int, int]], request: RequestPayload
+    table: Mapping[int, tuple[int, int]],
+    request: RequestPayload,
+    image: Image = EMPTY,
+    end_offset: int = -1,
 ) -> ResponsePayload:
-    """The answer to ApiVersions v0-4. `table`: api key to its lowest and highest version."""
+    """The answer to ApiVersions v0-4. `table`: api key to its lowest and highest version. From
+    version 3 on also the features (KIP-584): what this software supports, and what of it is
+    finalized in `image`, which has everything below `end_offset`."""
     schema = schema_of(request)
+    features: dict[str, object] = {}
+    if request.__version__ >= 3:
+        supported, finalized = (
+            item_schema(schema, name) for name in ("supported_features", "finalized_features")
+        )
+        features = {
+            "supported_features": tuple(
+                make(supported, name=name, min_version=i16(low), max_version=i16(high))
+                for name, (low, high) in sorted(SUPPORTED.items())
+            ),
+            "finalized_features": tuple(
+                make(finalized, name=name, max_version_level=level, min_version_level=level)
+                for name, level in sorted(image.features.items())
+            ),
+            "finalized_features_epoch": i64(end_offset),
+        }
     return make(
         schema,
         error_code=ErrorCode.none,
         api_keys=_api_keys(table, item_schema(schema, "api_keys")),
         throttle_time=NO_THROTTLE,
+        **features,
     )
 
 

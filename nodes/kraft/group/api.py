@@ -12,12 +12,13 @@ from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 from nodes.kraft.controller.answers import NO_THROTTLE, item_schema, make, schema_of
 from nodes.kraft.group.asked import asked_groups, sought
 from nodes.kraft.group.state import Group, Member, Offset, Phase, TopicPartition
-from nodes.kraft.group.steps import Joined, Left, Synced
+from nodes.kraft.group.steps import Joined, Left, OffsetsDeleted, Synced
 
 if TYPE_CHECKING:
     from nodes.kraft.wire.requests import (
         LeaveGroupRequest,
         OffsetCommitRequest,
+        OffsetDeleteRequest,
         OffsetFetchRequest,
     )
 
@@ -31,6 +32,7 @@ SYNC_GROUP: Final = 14
 DESCRIBE_GROUPS: Final = 15
 LIST_GROUPS: Final = 16
 DELETE_GROUPS: Final = 42
+OFFSET_DELETE: Final = 47
 KEYS: Final = frozenset(
     {
         OFFSET_COMMIT,
@@ -43,6 +45,7 @@ KEYS: Final = frozenset(
         DESCRIBE_GROUPS,
         LIST_GROUPS,
         DELETE_GROUPS,
+        OFFSET_DELETE,
     }
 )
 CLASSIC: Final = "classic"
@@ -296,6 +299,43 @@ def deleted(request: RequestPayload, codes: Iterable[tuple[str, ErrorCode]]) -> 
     return make(schema, throttle_time=NO_THROTTLE, results=results)
 
 
+def offsets_deleted(
+    request: OffsetDeleteRequest, result: OffsetsDeleted, refused: Map[TopicPartition, ErrorCode]
+) -> ResponsePayload:
+    """The answer to OffsetDelete v0: nothing of partitions where the whole is refused."""
+    schema = schema_of(request)
+    if result.error != ErrorCode.none:
+        return make(schema, throttle_time=NO_THROTTLE, error_code=result.error, topics=())
+    topic_schema = item_schema(schema, "topics")
+    partition_schema = item_schema(topic_schema, "partitions")
+
+    def code(topic: str, partition: int) -> ErrorCode:
+        kept = topic in result.kept
+        own = ErrorCode.group_subscribed_to_topic if kept else ErrorCode.none
+        return refused.get((topic, partition), own)
+
+    return make(
+        schema,
+        throttle_time=NO_THROTTLE,
+        error_code=ErrorCode.none,
+        topics=tuple(
+            make(
+                topic_schema,
+                name=topic.name,
+                partitions=tuple(
+                    make(
+                        partition_schema,
+                        partition_index=each.partition_index,
+                        error_code=code(topic.name, int(each.partition_index)),
+                    )
+                    for each in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        ),
+    )
+
+
 # --- FindCoordinator ----------------------------------------------------------------------
 
 Found: TypeAlias = tuple[int, str, int] | ErrorCode
@@ -354,5 +394,7 @@ def refused(request: Any, code: ErrorCode) -> ResponsePayload:
             return listed(request, (), code)
         case 42:
             return deleted(request, [(group_id, code) for group_id in request.groups_names])
+        case 47:
+            return offsets_deleted(request, OffsetsDeleted(code), Map())
         case key:
             raise TypeError(f"api key {key} is none of the group coordinator's")

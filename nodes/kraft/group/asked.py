@@ -10,7 +10,7 @@ from immutables import Map
 from kio.schema.errors import ErrorCode
 
 from nodes.kraft.group.state import Offset, TopicPartition
-from nodes.kraft.group.steps import Beat, Commit, Join, Leave, Sync
+from nodes.kraft.group.steps import Beat, Commit, DeleteOffsets, Join, Leave, Sync
 
 if TYPE_CHECKING:
     from nodes.kraft.wire.requests import (
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         JoinGroupRequest,
         LeaveGroupRequest,
         OffsetCommitRequest,
+        OffsetDeleteRequest,
         OffsetFetchRequest,
         SyncGroupRequest,
     )
@@ -107,6 +108,19 @@ def commits(request: OffsetCommitRequest) -> Iterator[tuple[str, int, str]]:
     for topic in request.topics:
         for each in topic.partitions:
             yield topic.name, int(each.partition_index), each.committed_metadata or ""
+
+
+def offsets_to_delete(
+    request: OffsetDeleteRequest, refused: Map[TopicPartition, ErrorCode]
+) -> DeleteOffsets:
+    """OffsetDelete v0, without the partitions that are refused already."""
+    named = (
+        (str(topic.name), int(each.partition_index))
+        for topic in request.topics
+        for each in topic.partitions
+    )
+    wanted = frozenset(each for each in named if each not in refused)
+    return DeleteOffsets(group_id=request.group_id, offsets=wanted)
 
 
 class _Partitions(Protocol):

@@ -20,6 +20,7 @@ from nodes.kraft.group.state import (
     Group,
     Member,
     Offset,
+    OffsetsDeletion,
     Phase,
     SaveAssignment,
     SaveEmpty,
@@ -36,6 +37,7 @@ from nodes.kraft.group.steps import (
     Change,
     Commit,
     Delete,
+    DeleteOffsets,
     Effect,
     GroupChange,
     Input,
@@ -43,6 +45,7 @@ from nodes.kraft.group.steps import (
     Joined,
     Leave,
     OffsetChange,
+    OffsetsDeleted,
     RequestReceived,
     Resign,
     SavedGroup,
@@ -52,6 +55,7 @@ from nodes.kraft.group.steps import (
     TopicsGone,
     Written,
 )
+from nodes.kraft.group.subscription import CONSUMER, subscribes
 from nodes.kraft.group.transition import Transition
 
 # --- from the log -------------------------------------------------------------------------
@@ -158,6 +162,8 @@ def _ask(transition: Transition, token: Token, request: object) -> None:
             _commit(transition, token, request)
         case Delete(group_id=group_id):
             _delete(transition, token, group_id)
+        case DeleteOffsets():
+            _delete_offsets(transition, token, request)
 
 
 def _abandon(state: State) -> list[Effect]:
@@ -174,6 +180,8 @@ def _abandon(state: State) -> list[Effect]:
         write = state.writes[number]
         if isinstance(write, SaveOffsets | Deletion):
             effects.append(Answer(write.token, Acknowledged(gone)))
+        elif isinstance(write, OffsetsDeletion):
+            effects.append(Answer(write.token, OffsetsDeleted(gone)))
     return effects
 
 
@@ -219,15 +227,42 @@ def _delete(transition: Transition, token: Token, group_id: str) -> None:
     elif group.phase is not Phase.EMPTY or group.invited:
         transition.answer(token, Acknowledged(ErrorCode.non_empty_group))
     else:
-        # Also those that are on their way: they come before this in the log.
-        known = set(group.offsets)
-        for write in transition.state.writes.values():
-            if isinstance(write, SaveOffsets) and write.group_id == group_id:
-                known |= set(write.offsets)
+        known = _known_offsets(transition.state, group)
         changes: list[Change] = [
             OffsetChange(group_id, topic, partition, None) for topic, partition in sorted(known)
         ]
         transition.append(Deletion(group_id, token), (*changes, GroupChange(group_id, None)))
+
+
+def _known_offsets(state: State, group: Group) -> set[TopicPartition]:
+    """What has an offset, or is to have one: that comes before the next write in the log."""
+    known = set(group.offsets)
+    for write in state.writes.values():
+        if isinstance(write, SaveOffsets) and write.group_id == group.group_id:
+            known |= set(write.offsets)
+    return known
+
+
+def _delete_offsets(transition: Transition, token: Token, request: DeleteOffsets) -> None:
+    """Kafka's rule: of a group with members only offsets of topics that none of them subscribes to,
+    and only where its members say what that is (KIP-496)."""
+    group = transition.state.groups.get(request.group_id)
+    if group is None:
+        transition.answer(token, OffsetsDeleted(ErrorCode.group_id_not_found))
+        return
+    if group.members and group.protocol_type != CONSUMER:
+        transition.answer(token, OffsetsDeleted(ErrorCode.non_empty_group))
+        return
+    kept = frozenset(topic for topic, _ in request.offsets if subscribes(group, topic))
+    known = _known_offsets(transition.state, group)
+    gone = frozenset(each for each in request.offsets & known if each[0] not in kept)
+    if not gone:
+        transition.answer(token, OffsetsDeleted(kept=kept))
+        return
+    changes = tuple(
+        OffsetChange(group.group_id, topic, partition, None) for topic, partition in sorted(gone)
+    )
+    transition.append(OffsetsDeletion(group.group_id, token, gone, kept), changes)
 
 
 def _written(transition: Transition, number: int, error: ErrorCode, log_offset: int) -> None:
@@ -247,6 +282,10 @@ def _written(transition: Transition, number: int, error: ErrorCode, log_offset: 
             if code == ErrorCode.none:
                 _forget(transition, group_id, log_offset)
             transition.answer(token, Acknowledged(code))
+        case OffsetsDeletion(group_id, token, gone, kept):
+            if code == ErrorCode.none:
+                _drop_offsets(transition, group_id, log_offset, gone)
+            transition.answer(token, OffsetsDeleted(code, kept))
         case Forgetting(group_id, topics):
             if code == ErrorCode.none:
                 _forget(transition, group_id, log_offset, topics)
@@ -282,6 +321,22 @@ def _forget(
     if topics is None and group.phase is Phase.EMPTY:
         group = Group(group_id=group_id, invited=group.invited)
     transition.put(replace(group, offsets=offsets))
+
+
+def _drop_offsets(
+    transition: Transition, group_id: str, log_offset: int, gone: frozenset[TopicPartition]
+) -> None:
+    """Drop these offsets, but for those that were committed after `log_offset`."""
+    group = transition.state.groups.get(group_id)
+    if group is not None:
+        kept: Map[TopicPartition, Offset] = Map(
+            {
+                key: each
+                for key, each in group.offsets.items()
+                if key not in gone or each.log_offset > log_offset
+            }
+        )
+        transition.put(replace(group, offsets=kept))
 
 
 def topics_of(state: State) -> frozenset[str]:

@@ -131,6 +131,16 @@ class Deletion:
 
 
 @dataclass(frozen=True, slots=True)
+class OffsetsDeletion:
+    """A write that forgets some of a group's offsets; `token` is told, and of the `kept` topics."""
+
+    group_id: str
+    token: Token
+    offsets: frozenset[TopicPartition]
+    kept: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Forgetting:
     """A write that forgets a group's offsets of some topics; nobody waits for it."""
 
@@ -138,7 +148,9 @@ class Forgetting:
     topics: frozenset[str]
 
 
-Write: TypeAlias = SaveAssignment | SaveOffsets | SaveEmpty | Deletion | Forgetting
+Write: TypeAlias = (
+    SaveAssignment | SaveOffsets | SaveEmpty | Deletion | OffsetsDeletion | Forgetting
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,13 @@ class Delete:
     group_id: str
 
 
-Request: TypeAlias = Join | Sync | Beat | Leave | Commit | Delete
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteOffsets:
+    group_id: str
+    offsets: frozenset[TopicPartition]
+
+
+Request: TypeAlias = Join | Sync | Beat | Leave | Commit | Delete | DeleteOffsets
 
 # --- what they are told -------------------------------------------------------------------
 
@@ -120,7 +126,15 @@ class Acknowledged:
     error: ErrorCode = ErrorCode.none
 
 
-Result: TypeAlias = Joined | Synced | Left | Acknowledged
+@dataclass(frozen=True, slots=True)
+class OffsetsDeleted:
+    """The answer to DeleteOffsets. `kept`: topics that members subscribe to, whose offsets stay."""
+
+    error: ErrorCode = ErrorCode.none
+    kept: frozenset[str] = frozenset()
+
+
+Result: TypeAlias = Joined | Synced | Left | Acknowledged | OffsetsDeleted
 
 # --- inputs -------------------------------------------------------------------------------
 

@@ -210,7 +210,9 @@ class DataPlane:
         elif not listed(CLIENT_APIS, request):
             refuse(context)
         elif key == API_VERSIONS:
-            context.answer(view.api_versions_response(TOLD_APIS, request))
+            context.answer(
+                view.api_versions_response(TOLD_APIS, request, self._image, self.published)
+            )
         elif not self.serving():
             self.reply(context, view.refusal(request))
         else:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         LeaveGroupRequest,
         ListGroupsRequest,
         OffsetCommitRequest,
+        OffsetDeleteRequest,
         OffsetFetchRequest,
         SyncGroupRequest,
     )
@@ -97,6 +98,7 @@ class Groups(Service):
             api.DESCRIBE_GROUPS: self._describe,
             api.LIST_GROUPS: self._list,
             api.DELETE_GROUPS: self._delete,
+            api.OFFSET_DELETE: self._delete_offsets,
         }
 
     # --- leadership -----------------------------------------------------------------------
@@ -406,3 +408,23 @@ class Groups(Service):
                 tell(group_id, shard)
             else:
                 shard.ask(Delete(group_id=group_id), partial(deleted, group_id))
+
+    def _delete_offsets(self, context: RequestContext[OffsetDeleteRequest]) -> None:
+        image = self._plane.image()
+        refused: dict[TopicPartition, ErrorCode] = {}
+        for asked_topic in context.request.topics:
+            name = asked_topic.name
+            topic = image.topic(name)
+            may = self._may(context, Operation.READ, ResourceType.TOPIC, name)
+            for number in (int(each.partition_index) for each in asked_topic.partitions):
+                if not may:
+                    refused[str(name), number] = ErrorCode.topic_authorization_failed
+                elif topic is None or not 0 <= number < topic.partitions:
+                    refused[str(name), number] = ErrorCode.unknown_topic_or_partition
+        told: Map[TopicPartition, ErrorCode] = Map(refused)
+        self._to_group(
+            context,
+            asked.offsets_to_delete(context.request, told),
+            lambda ask, reported: api.offsets_deleted(ask, reported, told),
+            Operation.DELETE,
+        )

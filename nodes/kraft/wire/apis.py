@@ -33,6 +33,7 @@ CLIENT_APIS: Final[dict[int, tuple[int, int]]] = {
     42: (0, 2),  # DeleteGroups
     43: (1, 2),  # ElectLeaders
     44: (0, 1),  # IncrementalAlterConfigs
+    47: (0, 0),  # OffsetDelete
     55: (0, 2),  # DescribeQuorum
     60: (0, 2),  # DescribeCluster
     61: (0, 0),  # DescribeProducers

@@ -151,6 +151,7 @@ if TYPE_CHECKING:
     from kio.schema.offset_commit.v7 import request as offset_commit_v7
     from kio.schema.offset_commit.v8 import request as offset_commit_v8
     from kio.schema.offset_commit.v9 import request as offset_commit_v9
+    from kio.schema.offset_delete.v0 import request as offset_delete_v0
     from kio.schema.offset_fetch.v1 import request as offset_fetch_v1
     from kio.schema.offset_fetch.v2 import request as offset_fetch_v2
     from kio.schema.offset_fetch.v3 import request as offset_fetch_v3
@@ -238,6 +239,7 @@ if TYPE_CHECKING:
         | offset_commit_v8.OffsetCommitRequest
         | offset_commit_v9.OffsetCommitRequest
     )
+    OffsetDeleteRequest: TypeAlias = offset_delete_v0.OffsetDeleteRequest
     OffsetFetchRequest: TypeAlias = (
         offset_fetch_v1.OffsetFetchRequest
         | offset_fetch_v2.OffsetFetchRequest

@@ -16,6 +16,7 @@ from nodes.kraft.wire.codec import encode_response
 from nodes.kraft.wire.records import (
     BrokerRecord,
     EndPoint,
+    FeatureLevelRecord,
     IsrChangeRecord,
     PartitionRecord,
     TopicRecord,
@@ -206,6 +207,25 @@ def test_api_versions(version):
     listed = [(k.api_key, k.min_version, k.max_version) for k in response.api_keys]
     assert listed == [(3, 0, 12), (18, 0, 4)]
     assert encode_response(response, correlation_id=1)
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_features(image, version):
+    """KIP-584: what the software supports, what is finalized, and as of which offset; before
+    version 3 nothing of it."""
+    image = apply(image, FeatureLevelRecord(name="metadata.format", feature_level=2), 99)
+    request_schema = schema("api_versions", version, "ApiVersionsRequest")
+    response = view.api_versions_response(TABLE, blank(request_schema), image, 100)
+    assert encode_response(response, correlation_id=1)
+    (supported,) = response.supported_features
+    assert (supported.name, supported.min_version, supported.max_version) == (
+        "metadata.format",
+        1,
+        2,
+    )
+    (finalized,) = response.finalized_features
+    assert (finalized.max_version_level, finalized.min_version_level) == (2, 2)
+    assert response.finalized_features_epoch == 100
 
 
 def test_api_versions_of_the_future():

@@ -514,3 +514,42 @@ def test_groups_are_listed_described_and_deleted(tmp_path):
         assert listed.groups == ()
 
     with_groups(tmp_path, test)
+
+
+def test_offsets_are_deleted_by_who_may(tmp_path):
+    """KIP-496: DELETE on the group (30 at the top), READ on the topic (29), 3 where there is no such
+    partition; from a broker that does not coordinate the group 16."""
+
+    async def test(bench: Bench) -> None:
+        def delete(**topics: tuple[int, ...]) -> Any:
+            schema = request_schema(api.OFFSET_DELETE, 0)
+            topic = schema.__dataclass_fields__["topics"].type.__args__[0]
+            partition = topic.__dataclass_fields__["partitions"].type.__args__[0]
+            wanted = tuple(
+                make(
+                    topic,
+                    name=name,
+                    partitions=tuple(make(partition, partition_index=each) for each in numbers),
+                )
+                for name, numbers in topics.items()
+            )
+            return ask(bench.groups, api.OFFSET_DELETE, 0, group_id="g", topics=wanted)
+
+        assert (await delete(t=(0,))).error_code == ErrorCode.not_coordinator
+        await bench.lead(*range(5))
+        assert await bench.committed(5) == ErrorCode.none
+        denied = {(DELETE, GROUP, "g")}
+        bench.plane.denied |= denied
+        assert (await delete(t=(0,))).error_code == ErrorCode.group_authorization_failed
+        bench.plane.denied -= denied
+        bench.plane.denied |= {(READ, TOPIC, "t")}
+        (topic,) = (await delete(t=(0,))).topics
+        assert topic.partitions[0].error_code == ErrorCode.topic_authorization_failed
+        bench.plane.denied -= {(READ, TOPIC, "t")}
+        assert (await bench.offset())[1] == 5
+        answer = await delete(t=(0, 99), missing=(0,))
+        codes = [[each.error_code for each in topic.partitions] for topic in answer.topics]
+        assert codes == [[0, 3], [3]]
+        assert (await bench.offset())[1] == -1
+
+    with_groups(tmp_path, test)
