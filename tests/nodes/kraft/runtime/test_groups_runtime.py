@@ -517,8 +517,8 @@ def test_groups_are_listed_described_and_deleted(tmp_path):
 
 
 def test_offsets_are_deleted_by_who_may(tmp_path):
-    """KIP-496: DELETE on the group (30 at the top), READ on the topic (29), 3 where there is no such
-    partition; from a broker that does not coordinate the group 16."""
+    """KIP-496: DELETE on the group (30 at the top), READ on the topic (29), 3 where there is no
+    such partition; from a broker that does not coordinate the group 16."""
 
     async def test(bench: Bench) -> None:
         def delete(**topics: tuple[int, ...]) -> Any:
