@@ -3,8 +3,11 @@ it forwards to the active controller. Lives on the data loop."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -17,12 +20,13 @@ from nodes.kraft.broker.acls import describe_acls
 from nodes.kraft.broker.configs import describe_configs
 from nodes.kraft.config import Config
 from nodes.kraft.controller.answers import DESCRIBE_ACLS, DESCRIBE_CONFIGS, DESCRIBE_QUORUM, refused
+from nodes.kraft.metadata.image import Image
 from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.runtime.auto_topics import AutoTopics
 from nodes.kraft.runtime.forwarding import Forwarder
 from nodes.kraft.runtime.planes import Handler, Plane, Service
 from nodes.kraft.security.authorizer import Requester
-from nodes.kraft.wire.codes import with_code
+from nodes.kraft.wire.codes import item_codes, with_code
 from nodes.kraft.wire.versions import NEWEST, newest_request, response_for
 
 if TYPE_CHECKING:
@@ -47,6 +51,10 @@ MAX_ELEMENTS: Final = 50_000
 """Those and what is in them: as many partitions with their replicas by hand."""
 
 
+SHOWN_S: Final = 0.5
+"""How long at most an answer waits for this broker's own image: several fetches of metadata."""
+
+
 class Admin(Service):
     """Answers from the broker's image, or carries the question to the controller."""
 
@@ -54,6 +62,7 @@ class Admin(Service):
         self._plane = plane
         self._config = plane.config
         self._forwarder = forwarder
+        self._unseen: dict[uuid.UUID, asyncio.Event] = {}
         self._auto = AutoTopics(plane, forwarder)
         self._static = static_configs(plane.config)
 
@@ -134,16 +143,37 @@ class Admin(Service):
         request = newest_request(context.request)
         requester = Requester(context.principal, context.host)
         timeout_s = time_to_forward_s(self._config, request)
-        response, unknown = await self._forwarder.forward(request, timeout_s, requester)
+        request_id = uuid.uuid4()
+        response, unknown = await self._forwarder.forward(request, timeout_s, requester, request_id)
         if response is None:
             code = ErrorCode.request_timed_out if unknown else ErrorCode.not_controller
             response = refused(request, code)
         elif unknown and _changes(request):
             response = with_code(response, ErrorCode.request_timed_out)
+        if _changes(request) and ErrorCode.none in item_codes(response):
+            await self._shown(request_id)
         if not self._plane.serving():
             # The lease ended meanwhile: a fenced broker vouches for nothing.
             response = refused(request, ErrorCode.request_timed_out)
         return response_for(context.request, response)
+
+    async def _shown(self, request_id: uuid.UUID) -> None:
+        """Wait until this broker itself shows what was done: a client that creates a topic and then
+        asks for it would be told that there is none. Not for long: some requests change nothing."""
+        if request_id in self._plane.image().requests:
+            return
+        shown = self._unseen[request_id] = asyncio.Event()
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SHOWN_S):
+                    await shown.wait()
+        finally:
+            del self._unseen[request_id]
+
+    def committed(self, end_offset: int, image: Image) -> None:
+        for request_id, shown in self._unseen.items():
+            if request_id in image.requests:
+                shown.set()
 
 
 def too_large(request: RequestPayload) -> bool:

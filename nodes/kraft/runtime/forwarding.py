@@ -57,13 +57,18 @@ class Forwarder:
         self._places = asyncio.Semaphore(MAX_UNDER_WAY)
 
     async def forward(
-        self, request: RequestPayload, timeout_s: float, requester: Requester | None = None
+        self,
+        request: RequestPayload,
+        timeout_s: float,
+        requester: Requester | None = None,
+        request_id: uuid.UUID | None = None,
     ) -> tuple[ResponsePayload | None, bool]:
         """(response, unknown). Response None: there was none in time; `unknown` then says
         whether an attempt may have taken, or may yet take, effect. With a response, `unknown`
         says that an earlier attempt's fate is unknown. `requester`: the client, as whom the request
-        is judged; None: this broker."""
-        request_id = uuid.uuid4()
+        is judged; None: this broker. `request_id`: goes with every attempt, and into the log with
+        what it changes; None: a new one."""
+        request_id = request_id or uuid.uuid4()
         principal = requester.principal if requester is not None else Principal("", "")
         envelope = EnvelopeRequest(
             request_data=encode_request(request, correlation_id=0, client_id=self._config.name),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,11 @@ class FakeForwarder:
         self.answer = asyncio.Event()
 
     async def forward(
-        self, request: RequestPayload, timeout_s: float, requester: Requester | None = None
+        self,
+        request: RequestPayload,
+        timeout_s: float,
+        requester: Requester | None = None,
+        request_id: uuid.UUID | None = None,
     ) -> tuple[Any, bool]:
         self.sent.append((request, requester))
         await self.answer.wait()
