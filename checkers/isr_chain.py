@@ -82,12 +82,13 @@ REQUESTS: Final = Clause(
 )
 CLEAN: Final = Clause(
     name="clean-election",
-    says="A leader was in the ISR before it was elected, unless unclean elections are allowed",
+    says="A leader was in the ISR before it was elected, or among those that may lead once that is "
+    "empty (KIP-966), unless unclean elections are allowed",
     compares="leaderships that records give",
     floor=2,
     because="a topic's first leaders, and one more",
     sources=(DISKS, EVENTS),
-    blind="elections out of an empty ISR: who is eligible then, its record does not say",
+    blind="elections out of an empty ISR where the record does not say who is eligible then",
 )
 JOINS: Final = Clause(
     name="asked-joins",
@@ -399,11 +400,12 @@ class Judge:
             elected = before is None or leader != before.state.leader
             if leader != NO_LEADER and elected:
                 self.counts.elections += 1
-                electors = isr if before is None else before.state.isr
+                electors = isr if before is None else _electors(before)
                 if electors and leader not in electors and not self.settings.unclean(key[0]):
                     yield finding(
                         f"the record at offset {link.offset} gives {key[0]}/{key[1]} to broker "
-                        f"{leader}, which was not in the ISR {sorted(electors)}; {UNCLEAN} is off",
+                        f"{leader}, which was not in the ISR {_named(before, isr)}; {UNCLEAN} is "
+                        "off",
                         evidence=[each.change for each in (before, link) if each is not None],
                         clause=CLEAN.name,
                     )
@@ -581,6 +583,19 @@ class Judge:
                         [before.change, each, links[made[0]].change],
                         clause=REQUESTS.name,
                     )
+
+
+def _electors(before: Link) -> frozenset[int]:
+    """Of whom the next leader is to be; empty: that is not known."""
+    return before.state.isr | frozenset(before.change.eligible or ())
+
+
+def _named(before: Link | None, isr: frozenset[int]) -> str:
+    """The ISR of which a leader should be, and who else it might have been."""
+    if before is None:
+        return str(sorted(isr))
+    eligible = f" nor eligible {sorted(before.change.eligible)}" if before.change.eligible else ""
+    return f"{sorted(before.state.isr)}{eligible}"
 
 
 def _needs_a_request(before: Link, after: Link) -> bool:

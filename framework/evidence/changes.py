@@ -159,7 +159,8 @@ class TopicRemoved(Change):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionState(Change):
-    """A partition's state after this record. `leader` is `NO_LEADER` where nobody leads."""
+    """A partition's state after this record. `leader` is `NO_LEADER` where nobody leads.
+    `eligible`: who may lead once the ISR is empty (KIP-966); None: the record does not tell."""
 
     topic_id: str
     partition: int
@@ -167,6 +168,7 @@ class PartitionState(Change):
     leader: BrokerId
     leader_epoch: LeaderEpoch
     partition_epoch: PartitionEpoch
+    eligible: tuple[BrokerId, ...] | None = None
 
     @property
     def key(self) -> tuple[str, int]:

@@ -1,12 +1,16 @@
 """Fields of metadata records, as systems that follow KIP-631 name them, in neutral words."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from framework.evidence import changes
 from framework.evidence.kinds import Evidence
 
 Fields = Mapping[str, Any]
+
+
+ELR: Final = "eligible_leader_replicas"
+LAST_ELR: Final = "last_known_elr"
 
 
 def end_points(record: Fields) -> tuple[changes.EndPoint, ...]:
@@ -31,7 +35,15 @@ def partition_state(record: Fields) -> dict[str, Any]:
         "leader": record["leader"],
         "leader_epoch": record["leader_epoch"],
         "partition_epoch": record["partition_epoch"],
+        "eligible": _eligible(record),
     }
+
+
+def _eligible(record: Fields) -> tuple[int, ...] | None:
+    """Of a record that has such fields: eligible leaders, or else who was last known to be."""
+    if ELR not in record:
+        return None
+    return tuple(record[ELR] or record[LAST_ELR] or ())
 
 
 def partition(head: Fields, record: Fields) -> Evidence:

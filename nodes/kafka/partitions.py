@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
+from nodes.adapting.records import ELR, LAST_ELR
 from nodes.disk_evidence.form import Fields
 
 NO_CHANGE: Final = -2
 """The leader of a partition's change that leaves it."""
-CHANGED: Final = ("isr", "replicas", "removing_replicas", "adding_replicas")
+PLACED: Final = ("replicas", "removing_replicas", "adding_replicas")
+CHANGED: Final = ("isr", *PLACED, ELR, LAST_ELR)
 Partition: TypeAlias = dict[str, Any]
 """Fields of a PartitionRecord."""
 
@@ -32,6 +34,9 @@ class Partitions:
             return self._changed(record)
         elif name == "RemoveTopicRecord":
             self.by_topic.pop(record["topic_id"], None)
+        elif name == "ClearElrRecord":
+            for each in (own for topic in self.by_topic.values() for own in topic.values()):
+                each.pop(ELR, None)  # of a topic by its name, which is not known here
         return name, record
 
     def of(self, topic_id: str) -> Iterator[Partition]:
@@ -49,5 +54,5 @@ class Partitions:
         partition["partition_epoch"] += 1
         news = {name: record[name] for name in CHANGED if record[name] is not None}
         partition |= news
-        replaced = news.keys() - {"isr"}
+        replaced = not news.keys().isdisjoint(PLACED)
         return "PartitionRecord" if replaced else "PartitionChangeRecord", dict(partition)

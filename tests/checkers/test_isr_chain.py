@@ -14,7 +14,7 @@ from planted_runs import NODES, TOPIC, Story, assert_invalid, assert_valid, chan
 
 from checkers.isr_chain import IsrChain
 from checkers.isr_chain import isr_chain as judge
-from framework.evidence.changes import Change
+from framework.evidence.changes import Change, PartitionChanged
 from framework.evidence.kinds import (
     DISK,
     Appended,
@@ -487,6 +487,45 @@ def test_record_that_is_missing_is_the_nodes_word() -> None:
     findings = judge(story.run_events()).findings
     (found,) = (each for each in findings if "0 committed records" in each.message)
     assert (list(found.events), found.contracts) == ([], (CLIENTS, EVENTS))
+
+
+# --- eligible leaders ---------------------------------------------------------------------------
+
+
+def left_by_all(story: Story, leader: int, eligible: list[int] | None, isr: list[int]) -> None:
+    """All but `isr` leave t/6, then somebody leads it. By disks, which know of eligible ones."""
+    story.partition(70, 0, [4, 5, 6], partition_id=6)
+    story.partition(71, 1, isr, partition_id=6, leader=-1, leader_epoch=1)
+    story.partition(72, 2, [leader], partition_id=6, leader=leader, leader_epoch=2)
+    to_disks(story, lost=range(27, 70))
+    story.evidence = [
+        replace(each, eligible=None if eligible is None else tuple(eligible))
+        if isinstance(each, PartitionChanged) and each.offset == 71
+        else each
+        for each in story.evidence
+    ]
+
+
+@PLANTED.violation("gives", "to broker 6, which was not in the ISR [] nor eligible [4, 5]")
+def leader_that_is_not_eligible_either(story: Story) -> None:
+    left_by_all(story, 6, [4, 5], [])
+
+
+@PLANTED.violation("to broker 6, which was not in the ISR [5] nor eligible [4]")
+def leader_that_is_neither_in_sync_nor_eligible(story: Story) -> None:
+    left_by_all(story, 6, [4], [5])
+
+
+@pytest.mark.parametrize(
+    ("leader", "eligible", "isr"), [(4, [4, 5], []), (4, [4], [5]), (5, [4], [5]), (6, None, [])]
+)
+def test_a_leader_may_be_eligible_without_being_in_sync(
+    leader: int, eligible: list[int] | None, isr: list[int]
+) -> None:
+    """Of a log that does not say who is, nothing follows."""
+    story = clean()
+    left_by_all(story, leader, eligible, isr)
+    assert_valid(judge(story.run_events()))
 
 
 # --- members in service --------------------------------------------------------------------

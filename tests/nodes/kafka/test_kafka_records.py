@@ -21,7 +21,9 @@ from hypothesis import strategies as st
 
 from framework.evidence import changes, kinds
 from framework.evidence.kinds import Evidence
+from nodes.adapting.records import partition_state
 from nodes.kafka.disk import METADATA, left_on_disk
+from nodes.kafka.partitions import Partitions
 from nodes.kafka.record_reader import read_leader_change, read_record
 from nodes.kafka.record_schemas import RECORDS
 from nodes.kafka_files.batches import scan
@@ -251,3 +253,41 @@ def test_a_directory_is_of_the_topic_that_its_file_names(home: Path) -> None:
     assert [(each.topic_id, each.partition) for each in logs] == [(str(topic), 0)]
     (saved,) = left(home, kinds.PartitionOffsetSaved)
     assert (saved.topic_id, saved.what, saved.offset) == (str(topic), "high-watermark", 7)
+
+
+def test_of_an_empty_isr_the_log_says_who_may_lead() -> None:
+    """KIP-966: and nobody else does, in what a controller of 4.2.0 wrote."""
+    partitions, before, elected = Partitions(), dict[tuple[str, int], Mapping[str, Any]](), 0
+    for value in values(LOG):
+        name, record = partitions.fold(*read_record(value))
+        if name not in ("PartitionRecord", "PartitionChangeRecord"):
+            continue
+        state = partition_state(record)
+        key = (state["topic_id"], state["partition"])
+        was = before.get(key)
+        if was is not None and not was["isr"] and state["leader"] >= 0:
+            elected += 1
+            assert state["leader"] in was["eligible"]
+        before[key] = state
+    assert elected == 2
+
+
+def test_who_may_lead_is_not_known_once_that_was_cleared() -> None:
+    """The record names a topic; whose partitions those are is not looked up."""
+    partition = {"topic_id": "t", "partition_id": 0, "isr": (), "leader": -1}
+    epochs = {"leader_epoch": 1, "partition_epoch": 2}
+    eligible = {"eligible_leader_replicas": (4,), "last_known_elr": None}
+    partitions = Partitions()
+    partitions.fold("PartitionRecord", {**partition, **epochs, **eligible})
+    (known,) = partitions.of("t")
+    assert partition_state(known)["eligible"] == (4,)
+    partitions.fold("ClearElrRecord", {"topic_name": "any"})
+    (known,) = partitions.of("t")
+    assert partition_state(known)["eligible"] is None
+
+
+def test_who_was_last_known_to_be_eligible_may_lead_where_nobody_is() -> None:
+    record = {"eligible_leader_replicas": (), "last_known_elr": (6,)}
+    record |= {"topic_id": "t", "partition_id": 0, "isr": (), "leader": -1}
+    record |= {"leader_epoch": 1, "partition_epoch": 2}
+    assert partition_state(record)["eligible"] == (6,)
