@@ -14,7 +14,7 @@ from framework.plugins.system import Cluster, NodeSpec, NodeState, System
 from nodes.adapting import processes
 from nodes.adapting.layout import layout
 from nodes.disk_evidence.disk import GIVEN
-from nodes.kafka import disk, formatting, java, releases, settings, software, states
+from nodes.kafka import archive, disk, formatting, java, releases, settings, software, states
 from nodes.kafka.defects import agent
 from nodes.kafka.defects.catalogue import BREAKS
 from nodes.kafka.dialect import DIALECT, PLAYED, PLAYED_SINCE
@@ -134,12 +134,13 @@ class KafkaSystem(System):
     def start(self, cluster: Cluster, node: str) -> int:
         host = cluster.host(node)
         wanted = cluster.settings.get(node, {})
+        command, found = java.command(wanted), software.asked_for(wanted)
         argv = java.broker(
-            java.command(wanted),
-            java.libs(host, software.asked_for(wanted)),
+            command,
+            java.libs(host, found),
             f"{host.workdir}/server.properties",
             heap=wanted.get(settings.HEAP, java.HEAP),
-            flags=agent.flags(host, wanted),
+            flags=agent.flags(host, wanted) or archive.flags(host, found, command),
         )
         return host.start(argv, log=f"{host.workdir}/node.log")
 
