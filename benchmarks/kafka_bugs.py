@@ -3,19 +3,20 @@ on one that has not. Writes docs/kafka-bugs.md.
 
     python -m benchmarks.kafka_bugs --results FOLDER [--runs 3] [--only BUG,...] [--no-page]
 
-Runs that the folder has are not recorded again; all are checked in one job.
+Runs that the folder has are not recorded again. Each is judged by the checker of its entry alone.
 """
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from benchmarks.known_kafka_bugs import BUGS, OUT_OF_REACH, Bug
-from framework.checking.engine import check_runs
-from framework.checking.results import RunResult
-from framework.checking.runs import find_runs
-from framework.checking.spark import running
+from framework.checking.reading import read_unsealed
+from framework.checking.results import CheckerResult, checker_result
+from framework.checking.run_checks import judged_run
+from framework.evidence.run_events import WHOLE_RUN
+from framework.plugins import registry
 from framework.verdict import Verdict
 from tests.end_to_end.runs import recorded
 
@@ -49,29 +50,36 @@ def record(bug: Bug, version: str, seed: int, into: Path) -> None:
         )
 
 
-def judged(into: Path) -> Mapping[tuple[str, str], list[RunResult]]:
-    """Bug and release -> what came of its runs."""
-    folders = [folder for folder in find_runs([into]) if folder.parent.name != "latest"]
-    with running("local[*]") as spark:
-        results = check_runs(spark, folders)
-    found: dict[tuple[str, str], list[RunResult]] = {}
-    for folder, result in zip(folders, results, strict=True):
-        found.setdefault((folder.parent.parent.name, folder.parent.name), []).append(result)
-    return found
+Results: TypeAlias = Mapping[tuple[str, str], Sequence[CheckerResult]]
+"""Bug and release -> what its checker says of each run."""
 
 
-def shows(run: RunResult, bug: Bug) -> bool:
-    """Whether its clause is broken in this run."""
-    checker, clause = bug.found_by
+def judged(into: Path) -> Results:
+    """All runs that there are."""
+    return {
+        (bug.id, version): [_judged(bug, folder) for folder in folders]
+        for bug in BUGS
+        for version in bug.releases
+        if (folders := sorted(into.glob(f"{bug.id}/{version}/*Z-*")))
+    }
+
+
+def _judged(bug: Bug, folder: Path) -> CheckerResult:
+    checker = registry.load("checkers", bug.found_by[0])
+    run = read_unsealed(folder.name, str(folder))
+    tables = judged_run(run, {checker.name: checker.check_run}, WHOLE_RUN)
+    rows = [row for table in tables for row in table.to_pylist()]
+    return checker_result(checker.name, checker.summary, rows, clauses=checker.clauses)
+
+
+def shows(result: CheckerResult, bug: Bug) -> bool:
+    """Whether the bug's clause is broken."""
     return any(
-        each.name == clause and each.verdict is Verdict.INVALID
-        for one in run.checkers
-        if one.name == checker
-        for each in one.clauses
+        each.name == bug.found_by[1] and each.verdict is Verdict.INVALID for each in result.clauses
     )
 
 
-def page(results: Mapping[tuple[str, str], Sequence[RunResult]]) -> Iterator[str]:
+def page(results: Results) -> Iterator[str]:
     """Its lines."""
     yield INTRODUCTION
     for bug in BUGS:
@@ -82,33 +90,24 @@ def page(results: Mapping[tuple[str, str], Sequence[RunResult]]) -> Iterator[str
     yield from (f"| {issue} | {why} |" for issue, why in OUT_OF_REACH)
 
 
-def _section(bug: Bug, results: Mapping[tuple[str, str], Sequence[RunResult]]) -> Iterator[str]:
+def _section(bug: Bug, results: Results) -> Iterator[str]:
+    checker, clause = bug.found_by
     yield f"## {bug.title}\n"
     yield f"[{bug.id}]({bug.source}). {bug.what}\n"
     yield f"    {bug.command()}\n"
-    checker, clause = bug.found_by
-    yield f"By `{checker}`, clause `{clause}`:\n"
-    yield "| release | has it | shown in | what else was found |"
-    yield "| --- | --- | --- | --- |"
+    yield f"| release | has it | shown in | `{checker}`, `{clause}` |\n| --- | --- | --- | --- |"
     for version, has in bug.releases.items():
-        runs = results.get((bug.id, version), ())
-        if runs:
+        if runs := results.get((bug.id, version)):
             shown = sum(shows(run, bug) for run in runs)
             said = "yes" if has else "no"
-            yield f"| {version} | {said} | {shown} of {len(runs)} | {_others(runs, bug)} |"
+            yield f"| {version} | {said} | {shown} of {len(runs)} | {_finding(runs, clause)} |"
     yield ""
 
 
-def _others(runs: Sequence[RunResult], bug: Bug) -> str:
-    """What else was found: of two faults of a release one run may show both."""
-    names = {
-        f"{one.name} ({each.name})"
-        for run in runs
-        for one in run.checkers
-        for each in one.clauses
-        if each.verdict is Verdict.INVALID and (one.name, each.name) != bug.found_by
-    }
-    return ", ".join(sorted(names)) or "-"
+def _finding(runs: Sequence[CheckerResult], clause: str) -> str:
+    """What it says, for example."""
+    found = (each for run in runs for each in run.findings if each.clause == clause)
+    return next((each.message.replace("|", "/") for each in found), "-")
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -50,9 +50,8 @@ BUGS: Final = (
             "KIP-595 has a leader give up that a majority has not fetched from for as long as a "
             "follower waits for its leader. Before 3.7.0 nothing did that: the active controller "
             "that is cut off from all other nodes goes on as the leader of its epoch until the "
-            "network is whole again, while another one leads. It commits nothing, but whoever "
-            "reaches it is told that it leads, and its heartbeats are taken. The observer, which "
-            "reaches all nodes, asks both."
+            "network is whole again, while another one leads. It commits nothing, but tells "
+            "whoever reaches it that it leads. The observer reaches all nodes, and asks each."
         ),
         source="https://github.com/apache/kafka/pull/14428",
         releases={"3.6.2": True, "3.7.0": False},

@@ -376,7 +376,7 @@ def _difference(ask: Ask, shown: Shown) -> str | None:
 
 
 def _finding(clause: Clause, shown: Shown, asks: Sequence[Ask], wrong: str) -> Finding:
-    creates = [ask.operation for ask in asks]
+    creates = list({ask.operation.index: ask.operation for ask in asks}.values())
     who = " or ".join(str(create.index) for create in creates)
     what = f"topic {shown.name}, id {shown.topic_id}, that operation {who} asked for, {wrong}"
     if shown.operation is not None:

@@ -1,13 +1,11 @@
 """The page of known faults of Apache Kafka: what its entries name, and how runs are counted."""
 
-from pathlib import Path
-
 import pytest
 
 from benchmarks.kafka_bugs import page
 from benchmarks.known_kafka_bugs import BUGS, Bug
 from framework.checking.clauses import ClauseResult
-from framework.checking.results import CheckerResult, RunResult
+from framework.checking.results import CheckerResult, KeyedFinding
 from framework.plugins import registry
 from framework.verdict import Verdict
 from nodes.kafka import releases
@@ -22,38 +20,41 @@ def test_an_entry_names_what_there_is(bug: Bug) -> None:
     assert any(bug.releases.values())
 
 
-def run(**broken: str) -> RunResult:
-    """By checker the one clause that was broken."""
-    checkers = [
-        CheckerResult(
-            name=checker.replace("_", "-"),
-            summary="",
-            verdict=Verdict.INVALID,
-            seen=1,
-            keys=0,
-            clauses=[clause_result(clause, Verdict.INVALID), clause_result("x", Verdict.VALID)],
+def run(broken: str | None = None) -> CheckerResult:
+    """Two clauses, of which this one is broken."""
+    clauses = [
+        ClauseResult(
+            name=name,
+            says="",
+            verdict=Verdict.INVALID if name == broken else Verdict.VALID,
+            compared=1,
+            floor=1,
+            compares="",
         )
-        for checker, clause in broken.items()
+        for name in ("let-go", "heard")
     ]
-    return RunResult(run="r", path=Path(), verdict=Verdict.INVALID, checkers=checkers)
+    findings = [KeyedFinding(key="", message=f"{broken} is broken", clause=broken)]
+    return CheckerResult(
+        name="observed-cluster",
+        summary="",
+        verdict=Verdict.INVALID if broken else Verdict.VALID,
+        seen=1,
+        keys=0,
+        clauses=clauses,
+        findings=findings if broken else [],
+    )
 
 
-def clause_result(name: str, verdict: Verdict) -> ClauseResult:
-    return ClauseResult(name=name, says="", verdict=verdict, compared=1, floor=1, compares="")
-
-
-def row(*runs: RunResult) -> str:
+def row(*runs: CheckerResult) -> str:
     lines = "\n".join(page({("KAFKA-15489", "3.6.2"): runs})).splitlines()
     return next(line for line in lines if line.startswith("| 3.6.2"))
 
 
 def test_runs_are_counted_in_which_the_clause_of_the_entry_is_broken() -> None:
-    shown, other = run(observed_cluster="let-go"), run(observed_cluster="heard")
-    elsewhere = run(one_vote="let-go")
-    assert "| 1 of 1 | - |" in row(shown)
-    assert "| 0 of 1 | - |" in row(run())
-    found = row(shown, other, elsewhere, shown)
-    assert "| 2 of 4 | observed-cluster (heard), one-vote (let-go) |" in found
+    assert row(run()) == "| 3.6.2 | yes | 0 of 1 | - |"
+    assert row(run("heard")) == "| 3.6.2 | yes | 0 of 1 | - |"
+    found = row(run(), run("heard"), run("let-go"), run("let-go"))
+    assert found == "| 3.6.2 | yes | 2 of 4 | let-go is broken |"
 
 
 def test_what_was_not_run_is_not_on_the_page() -> None:
