@@ -210,6 +210,19 @@ def others_than_were_assigned(story: Story) -> None:
     story.op("describe", "t", None, topic(*MADE))
 
 
+@PLANTED.violation("partition 0 on [4, 5], not on [5, 4]", on=Story)
+def others_than_were_assigned_as_a_follower_is_shown(story: Story) -> None:
+    create(story, "t", PLACED, TOPIC)
+    story.op("follow", "t", None, topic(*MADE))
+
+
+@PLANTED.violation("partitions [0], not 0 to 1", on=Story)
+def part_of_a_topic_as_a_follower_is_shown(story: Story) -> None:
+    """A create is one step: the log never has a part of a topic."""
+    create(story, "t", ASKED, TOPIC)
+    story.op("follow", "t", None, topic(MADE[0]))
+
+
 @PLANTED.violation("has num_partitions 1, not 2", on=Story)
 def answer_that_says_so_itself(story: Story) -> None:
     create(story, "t", ASKED, TOPIC, num_partitions=1)

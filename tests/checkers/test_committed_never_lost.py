@@ -212,6 +212,14 @@ def broker_lacks_what_clients_were_shown(story: Story) -> None:
     lose(story, 11, "b1")
 
 
+@PLANTED.violation("disk of b1 has nothing at offset 11", "was shown offset 13", on=mute)
+def broker_lacks_what_a_follower_of_the_log_was_shown(story: Story) -> None:
+    story.operations = [
+        replace(each, f="follow") if each.f == "describe" else each for each in story.operations
+    ]
+    lose(story, 11, "b1")
+
+
 @PLANTED.violation("disk of c3 has epoch 1, CRC 66 at offset 11", on=mute)
 def voter_has_something_else(story: Story) -> None:
     lose(story, 11, "c3")
