@@ -18,7 +18,6 @@ from framework.checking.runs import find_runs
 from framework.checking.spark import running
 from framework.verdict import Verdict
 from nodes.kafka.defects.catalogue import DEFECTS
-from nodes.kafka.software import DEFECT
 from tests.end_to_end.runs import recorded
 
 HEADER: Final = (
@@ -30,7 +29,6 @@ HEADER: Final = (
 def record(name: str, seed: int, into: Path) -> Path:
     """The folder of a run with this defect: one at a time, for each is six JVMs."""
     defect = DEFECTS[name]
-    put_in = {"settings": (*defect.settings, f"{defect.nodes}:{DEFECT}={name}")}
     return recorded(
         into,
         name,
@@ -39,7 +37,8 @@ def record(name: str, seed: int, into: Path) -> Path:
         nemesis=defect.nemesis,
         time_limit_s=defect.time_limit_s,
         seed=seed,
-        **put_in if defect.nodes else {"defect": name, "settings": defect.settings},
+        defect=name,
+        settings=defect.settings,
     )
 
 

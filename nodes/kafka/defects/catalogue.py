@@ -18,8 +18,8 @@ BALANCED: Final = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defect:
     """`breaks`: what is wrong then. `promise`: what says that it should not be. The run that finds
-    it has this workload, nemesis, length in s and settings (`--set`); `nodes`: the one that has the
-    defect, else all. `found_by`: checkers of which one at least must convict it."""
+    it has this workload, nemesis, length in s and settings (`--set`). `found_by`: checkers of which
+    one at least must convict it."""
 
     breaks: str
     promise: str
@@ -27,19 +27,14 @@ class Defect:
     nemesis: str = "none"
     time_limit_s: float = 15.0
     settings: tuple[str, ...] = ()
-    nodes: str | None = None
     found_by: frozenset[str]
 
     def command(self, name: str) -> str:
         """What `run` is given, as one types it."""
-        put_in = f"--set {self.nodes}:defect={name}" if self.nodes else f"--defect {name}"
-        parts = [put_in, f"--workload {self.workload}"]
-        parts += [] if self.nemesis == "none" else [f"--nemesis {self.nemesis}"]
-        parts += [
-            f"--time-limit {self.time_limit_s:g}",
-            *(f"--set {each}" for each in self.settings),
-        ]
-        return " ".join(parts)
+        faults = [] if self.nemesis == "none" else [f"--nemesis {self.nemesis}"]
+        length = f"--time-limit {self.time_limit_s:g}"
+        settings = [f"--set {each}" for each in self.settings]
+        return " ".join([f"--defect {name} --workload {self.workload}", *faults, length, *settings])
 
 
 DEFECTS: Final[Mapping[str, Defect]] = {
@@ -95,7 +90,7 @@ DEFECTS: Final[Mapping[str, Defect]] = {
         breaks="the leader of the metadata log commits what no other voter has",
         promise="KIP-595: the high watermark is what a majority of voters has",
         workload="topics",
-        nemesis="partition:target=leader,interval=4",
+        nemesis="partition:target=leader+brokers,interval=3",
         found_by=frozenset(
             {"observed-cluster", "uncommitted-never-visible", "effects-once", "voter-durability"}
         ),
@@ -104,7 +99,7 @@ DEFECTS: Final[Mapping[str, Defect]] = {
         breaks="the active controller answers before its records are committed",
         promise="KIP-631, KIP-595: answers wait for the high watermark",
         workload="topics",
-        nemesis="partition:target=leader,interval=4",
+        nemesis="partition:target=leader+brokers,interval=3",
         found_by=frozenset({"uncommitted-never-visible", "effects-once"}),
     ),
     "vote-twice": Defect(
@@ -145,17 +140,17 @@ DEFECTS: Final[Mapping[str, Defect]] = {
     "snapshot-without-topics": Defect(
         breaks="snapshots of the metadata leave out the topics",
         promise="KIP-630: a snapshot stands for all records below its end",
-        workload="topics",
+        workload="log",
         nemesis="kill:target=brokers,interval=3",
         time_limit_s=20,
-        found_by=frozenset({"isr-chain", "metadata-answers", "observed-cluster", "availability"}),
+        found_by=frozenset({"replica-matching", "kafka-log", "partition-data", "availability"}),
     ),
-    "frozen-metadata": Defect(
-        breaks="a broker shows the first topics that it saw, for ever",
-        promise="KIP-631: brokers follow the metadata log",
+    "metadata-goes-back": Defect(
+        breaks="brokers show, now and then, the metadata of seconds ago",
+        promise="KIP-631: brokers follow the metadata log, which has one order",
         workload="topics",
-        nodes="b1",
-        found_by=frozenset({"metadata-answers", "observed-cluster", "availability"}),
+        time_limit_s=10,
+        found_by=frozenset({"metadata-answers"}),
     ),
     "ignore-generation": Defect(
         breaks="commits of a group's earlier generations are taken",

@@ -38,7 +38,6 @@ def test_each_entry_names_a_promise_and_a_run_that_can_be(name: str) -> None:
     defect = DEFECTS[name]
     assert defect.breaks
     assert defect.promise
-    put_in = (f"{defect.nodes}:{DEFECT}={name}",) if defect.nodes else ()
     test = resolve(
         Options(
             system="kafka",
@@ -46,7 +45,7 @@ def test_each_entry_names_a_promise_and_a_run_that_can_be(name: str) -> None:
             workload=defect.workload,
             nemesis=defect.nemesis,
             time_limit_s=defect.time_limit_s,
-            settings=(*defect.settings, *put_in),
+            settings=defect.settings,
         )
     )
     assert defect.found_by <= set(test.checkers), "none of them would look"
