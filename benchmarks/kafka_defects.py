@@ -9,6 +9,8 @@ import argparse
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +22,8 @@ from framework.verdict import Verdict
 from nodes.kafka.defects.catalogue import DEFECTS
 from tests.end_to_end.runs import recorded
 
+AT_ONCE: Final = 3
+"""Runs that are recorded at a time, three JVMs each: they wait, most of the time."""
 HEADER: Final = (
     "| defect | what is wrong (promise) | the run that finds it | found in | by (clauses) |",
     "| --- | --- | --- | --- | --- |",
@@ -27,7 +31,7 @@ HEADER: Final = (
 
 
 def record(name: str, seed: int, into: Path) -> Path:
-    """The folder of a run with this defect: one at a time, for each is six JVMs."""
+    """The folder of a run with this defect."""
     defect = DEFECTS[name]
     return recorded(
         into,
@@ -35,6 +39,7 @@ def record(name: str, seed: int, into: Path) -> Path:
         system="kafka",
         workload=defect.workload,
         nemesis=defect.nemesis,
+        nodes=defect.cluster,
         time_limit_s=defect.time_limit_s,
         seed=seed,
         defect=name,
@@ -94,9 +99,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     options = parser.parse_args(argv)
     folder = options.check or options.results or Path(tempfile.mkdtemp(prefix="kafka-defects-"))
     if options.check is None:
-        for name in [each for each in options.only.split(",") if each] or DEFECTS:
-            for seed in map(int, options.seeds.split(",")):
-                record(name, seed, folder)
+        names = [each for each in options.only.split(",") if each] or list(DEFECTS)
+        seeds = map(int, options.seeds.split(","))
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            for _ in pool.map(lambda each: record(*each, folder), product(names, seeds)):
+                continue
     if not options.record:
         print(*table(judged(folder)), sep="\n")
 

@@ -15,7 +15,7 @@ from nodes.adapting import processes
 from nodes.adapting.layout import layout
 from nodes.disk_evidence.disk import GIVEN
 from nodes.kafka import archive, disk, formatting, java, releases, settings, software, states
-from nodes.kafka.defects import agent
+from nodes.kafka.defects import agent, tools
 from nodes.kafka.defects.catalogue import BREAKS
 from nodes.kafka.dialect import DIALECT, PLAYED, PLAYED_SINCE
 
@@ -56,12 +56,8 @@ class KafkaSystem(System):
     ) -> Image:
         """A Java, and the jars of each release that a node is of."""
         asked = [settings_of.get(spec.name, {}) for spec in nodes]
-        agents = [made for wanted in asked if (made := agent.agent_for(wanted)) is not None]
-        return java.image(
-            asked,
-            [software.asked_for(wanted) for wanted in asked],
-            {f"{made.key}/{name}": path for made in agents for name, path in made.files.items()},
-        )
+        needed = [software.asked_for(wanted) for wanted in asked]
+        return java.image(asked, needed, agent.files(asked))
 
     def capabilities_with(
         self, nodes: Sequence[NodeSpec], settings_of: Mapping[str, Mapping[str, str]]
@@ -79,7 +75,7 @@ class KafkaSystem(System):
 
     def get(self, version: str | None) -> str:
         found = software.get(version or releases.newest())
-        agent.get_tools()
+        tools.get()
         return f"Apache Kafka {found.version} is in {found.home}"
 
     def check_settings(

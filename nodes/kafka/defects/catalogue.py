@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 BALANCED: Final = (
-    "controller:leader.imbalance.check.interval.seconds=1",
-    "controller:leader.imbalance.per.broker.percentage=0",
+    "leader.imbalance.check.interval.seconds=1",
+    "leader.imbalance.per.broker.percentage=0",
 )
 """Leaderships go back to the first replica as soon as it lives."""
 
@@ -18,13 +18,14 @@ BALANCED: Final = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defect:
     """`breaks`: what is wrong then. `promise`: what says that it should not be. The run that finds
-    it has this workload, nemesis, length in s and settings (`--set`). `found_by`: checkers of which
-    one at least must convict it."""
+    it has this workload, nemesis, layout (`--nodes`), length in s and settings (`--set`).
+    `found_by`: checkers of which one at least must convict it."""
 
     breaks: str
     promise: str
     workload: str
     nemesis: str = "none"
+    cluster: str = "3"
     time_limit_s: float = 15.0
     settings: tuple[str, ...] = ()
     found_by: frozenset[str]
@@ -32,7 +33,7 @@ class Defect:
     def command(self, name: str) -> str:
         """What `run` is given, as one types it."""
         faults = [] if self.nemesis == "none" else [f"--nemesis {self.nemesis}"]
-        length = f"--time-limit {self.time_limit_s:g}"
+        length = f"--nodes {self.cluster} --time-limit {self.time_limit_s:g}"
         settings = [f"--set {each}" for each in self.settings]
         return " ".join([f"--defect {name} --workload {self.workload}", *faults, length, *settings])
 
@@ -42,7 +43,7 @@ DEFECTS: Final[Mapping[str, Defect]] = {
         breaks="a partition's leader acknowledges acks=all as soon as it has appended itself",
         promise="producer configuration `acks`: all in-sync replicas have it",
         workload="log",
-        nemesis="partition:target=b1,interval=5",
+        nemesis="partition:target=n1,interval=5",
         time_limit_s=20,
         found_by=frozenset({"kafka-log", "partition-data", "isr-chain"}),
     ),
@@ -50,7 +51,7 @@ DEFECTS: Final[Mapping[str, Defect]] = {
         breaks="a partition's leader takes the end of its own log for the high watermark",
         promise="KIP-101: the high watermark is what all in-sync replicas have",
         workload="log",
-        nemesis="partition:target=b1,interval=5",
+        nemesis="partition:target=n1,interval=5",
         time_limit_s=20,
         found_by=frozenset({"kafka-log", "partition-data", "isr-chain"}),
     ),
@@ -58,7 +59,7 @@ DEFECTS: Final[Mapping[str, Defect]] = {
         breaks="consumers are given records above the high watermark",
         promise="KIP-207, KIP-392: consumers read below the high watermark",
         workload="log",
-        nemesis="partition:target=b1,interval=5",
+        nemesis="partition:target=n1,interval=5",
         time_limit_s=20,
         found_by=frozenset({"kafka-log", "partition-data"}),
     ),
@@ -66,7 +67,7 @@ DEFECTS: Final[Mapping[str, Defect]] = {
         breaks="a follower keeps what its new leader has not",
         promise="KIP-101, KIP-595: logs that part are cut back to where they agree",
         workload="log",
-        nemesis="partition:target=b1,interval=5",
+        nemesis="partition:target=n1,interval=5",
         time_limit_s=20,
         found_by=frozenset({"replica-matching", "kafka-log", "partition-data", "isr-chain"}),
     ),
@@ -81,7 +82,7 @@ DEFECTS: Final[Mapping[str, Defect]] = {
         breaks="a controller elects leaders that are not in sync",
         promise="topic configuration `unclean.leader.election.enable`: by default none of those",
         workload="log",
-        nemesis="kill:target=brokers,interval=3",
+        nemesis="kill:target=one,interval=3",
         time_limit_s=20,
         settings=BALANCED,
         found_by=frozenset({"isr-chain", "kafka-log", "partition-data"}),
@@ -90,16 +91,28 @@ DEFECTS: Final[Mapping[str, Defect]] = {
         breaks="the leader of the metadata log commits what no other voter has",
         promise="KIP-595: the high watermark is what a majority of voters has",
         workload="topics",
-        nemesis="partition:target=leader+brokers,interval=3",
+        nemesis="partition:target=leader,interval=3",
         found_by=frozenset(
-            {"observed-cluster", "uncommitted-never-visible", "effects-once", "voter-durability"}
+            {
+                "committed-never-lost",
+                "effects-once",
+                "observed-cluster",
+                "uncommitted-never-visible",
+            }
         ),
+    ),
+    "no-metadata-truncation": Defect(
+        breaks="a follower of the metadata log keeps what its new leader has not",
+        promise="KIP-595: a follower is told where its log parts from the leader's",
+        workload="topics",
+        nemesis="partition:target=leader,interval=3",
+        found_by=frozenset({"log-matching", "committed-never-lost"}),
     ),
     "answer-before-commit": Defect(
         breaks="the active controller answers before its records are committed",
         promise="KIP-631, KIP-595: answers wait for the high watermark",
         workload="topics",
-        nemesis="partition:target=leader+brokers,interval=3",
+        nemesis="partition:target=leader,interval=3",
         found_by=frozenset({"uncommitted-never-visible", "effects-once"}),
     ),
     "vote-twice": Defect(
@@ -107,6 +120,7 @@ DEFECTS: Final[Mapping[str, Defect]] = {
         promise="KIP-595: one vote an epoch",
         workload="topics",
         nemesis="kill:target=leader,interval=3",
+        cluster="5",
         found_by=frozenset({"one-leader-per-epoch", "log-matching", "observed-cluster"}),
     ),
     "same-broker-epoch": Defect(
@@ -141,7 +155,7 @@ DEFECTS: Final[Mapping[str, Defect]] = {
         breaks="snapshots of the metadata leave out the topics",
         promise="KIP-630: a snapshot stands for all records below its end",
         workload="log",
-        nemesis="kill:target=brokers,interval=3",
+        nemesis="kill:target=one,interval=3",
         time_limit_s=20,
         found_by=frozenset({"replica-matching", "kafka-log", "partition-data", "availability"}),
     ),

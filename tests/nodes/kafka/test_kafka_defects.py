@@ -13,9 +13,9 @@ from framework.cli.app import main
 from framework.errors import UsageError
 from framework.plugins import registry
 from framework.run.options import Options, resolve
-from nodes.kafka.defects import agent
-from nodes.kafka.defects.agent import COMMON, SOURCES, class_of
+from nodes.kafka.defects import agent, making, tools
 from nodes.kafka.defects.catalogue import DEFECTS
+from nodes.kafka.defects.making import COMMON, SOURCES, class_of
 from nodes.kafka.software import DEFECT, asked_for
 from nodes.kafka.system import KafkaSystem
 
@@ -44,6 +44,7 @@ def test_each_entry_names_a_promise_and_a_run_that_can_be(name: str) -> None:
             hosts="namespaces",
             workload=defect.workload,
             nemesis=defect.nemesis,
+            nodes=defect.cluster,
             time_limit_s=defect.time_limit_s,
             settings=defect.settings,
         )
@@ -53,9 +54,9 @@ def test_each_entry_names_a_promise_and_a_run_that_can_be(name: str) -> None:
 
 
 def test_each_advice_compiles_and_fits_the_methods_of_the_release() -> None:
-    made = agent.agent(list(DEFECTS), asked_for({"version": "4.2.0"}), "java")
-    assert {agent.AGENT} < made.files.keys()
-    assert made == agent.agent(list(DEFECTS), asked_for({"version": "4.2.0"}), "java")
+    made = making.agent(list(DEFECTS), asked_for({"version": "4.2.0"}), "java")
+    assert {making.JAR} < made.files.keys()
+    assert made == making.agent(list(DEFECTS), asked_for({"version": "4.2.0"}), "java")
 
 
 @pytest.fixture
@@ -70,16 +71,16 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             f'    method = "{method}", takes = 7)\n'
             f"final class {class_of(name)} {{ {type_} unused; }}\n"
         )
-    monkeypatch.setattr(agent, "SOURCES", sources)
+    monkeypatch.setattr(making, "SOURCES", sources)
     yield sources
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_does_not_compile_or_fit_is_refused_and_not_kept(planted: Path, name: str) -> None:
-    kept = agent.CACHE / "kafka" / "defects"
+    kept = making.CACHE / "kafka" / "defects"
     before = set(kept.iterdir())
     with pytest.raises(UsageError) as refused:
-        agent.agent([name], asked_for({}), "java")
+        making.agent([name], asked_for({}), "java")
     assert WRONG[name][2] in str(refused.value)
     assert "\n" not in str(refused.value)
     assert set(kept.iterdir()) == before
@@ -88,8 +89,7 @@ def test_what_does_not_compile_or_fit_is_refused_and_not_kept(planted: Path, nam
 def test_without_the_agents_tools_there_is_one_line_before_anything_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(agent, "CACHE", tmp_path)
-    agent._tool.cache_clear()
+    monkeypatch.setattr(tools, "CACHE", tmp_path)
     assert main(["run", "--system", "kafka", "--defect", "vote-twice"]) == 254
     (line,) = capsys.readouterr().err.splitlines()
     assert "kraft-proof get kafka brings it" in line
@@ -107,7 +107,7 @@ def test_a_defect_is_of_all_nodes_or_of_the_one_that_is_named() -> None:
     assert found == dict.fromkeys(("b2", "b3", "c1", "c2", "c3"), "vote-twice")
     settings = {"b1": {DEFECT: "drop-commits"}}
     shipped = KafkaSystem().image_with(KafkaSystem().layout("3+3"), settings).files
-    assert sum(path.endswith(agent.AGENT) for path in shipped) == 1
+    assert sum(path.endswith(making.JAR) for path in shipped) == 1
 
 
 @pytest.mark.parametrize("software", ["", "/software"])
@@ -118,15 +118,15 @@ def test_a_node_is_started_with_the_agent_that_it_was_given(software: str) -> No
     path, _, defect = flag.removeprefix("-javaagent:").partition("=")
     assert defect == "DropCommits"
     assert path.startswith(software)
-    assert path.endswith(agent.AGENT)
+    assert path.endswith(making.JAR)
     assert bool(software) != Path(path).exists()
 
 
 def test_a_node_that_cannot_be_broken_as_it_was_asked_does_not_start() -> None:
-    made = agent.agent(["drop-commits"], asked_for({}), "java")
+    made = making.agent(["drop-commits"], asked_for({}), "java")
 
     def ends_with(defect: str) -> int:
-        argv = ["java", f"-javaagent:{made.files[agent.AGENT]}={defect}", "-version"]
+        argv = ["java", f"-javaagent:{made.files[making.JAR]}={defect}", "-version"]
         return subprocess.run(argv, capture_output=True).returncode
 
     assert ends_with("DropCommits") == 0

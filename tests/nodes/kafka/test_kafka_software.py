@@ -13,7 +13,7 @@ from framework.plugins.capabilities import unmet
 from framework.plugins.system import NodeSpec
 from nodes.adapting.layout import layout
 from nodes.kafka import java, releases, settings, software
-from nodes.kafka.defects import agent
+from nodes.kafka.defects import tools
 from nodes.kafka.releases import Release
 from nodes.kafka.system import KafkaSystem
 from workloads.isr import Isr
@@ -80,16 +80,16 @@ def test_what_is_not_on_the_list_is_not_kept(
 def test_what_defects_are_made_with_is_brought_once_and_held_against_its_list(
     maven: Callable[[dict[str, bytes]], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agent, "CACHE", tmp_path / "cache")
-    monkeypatch.setattr(agent, "LIST", tmp_path / "list.txt")
-    agent.LIST.write_text("".join(f"{digest}  {name}\n" for name, digest in KNOWN.jars.items()))
+    monkeypatch.setattr(tools, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(tools, "LIST", tmp_path / "list.txt")
+    tools.LIST.write_text("".join(f"{digest}  {name}\n" for name, digest in KNOWN.jars.items()))
     maven({**JARS, "scala.jar": b"another"})
     with pytest.raises(EngineError, match=r"scala\.jar is not the one of the agent of defects"):
-        agent.get_tools()
+        tools.get()
     maven(JARS)
-    agent.get_tools()
+    tools.get()
     monkeypatch.setenv("PATH", "")
-    agent.get_tools()
+    tools.get()
     (home,) = (tmp_path / "cache" / "kafka" / "defects").iterdir()
     assert {path.name for path in home.iterdir()} == JARS.keys()
 
