@@ -123,6 +123,30 @@ DEFECTS: Final[Mapping[str, Defect]] = {
         cluster="5",
         found_by=frozenset({"one-leader-per-epoch", "log-matching", "observed-cluster"}),
     ),
+    "ignore-broker-epoch": Defect(
+        breaks="a controller accepts requests of a broker's earlier life",
+        promise="KIP-380, KIP-631: an older broker epoch is refused, STALE_BROKER_EPOCH",
+        workload="zombie",
+        found_by=frozenset({"zombie-fencing"}),
+    ),
+    "ignore-partition-epoch": Defect(
+        breaks="a controller accepts ISR changes of a state that is over",
+        promise="KIP-497: an older partition epoch is refused, INVALID_UPDATE_VERSION",
+        workload="isr,zombie",
+        found_by=frozenset({"isr-linearizability", "zombie-fencing", "isr-chain"}),
+    ),
+    "ignore-leader-epoch": Defect(
+        breaks="a controller accepts ISR changes of an earlier leader epoch",
+        promise="KIP-497: an older leader epoch is refused, FENCED_LEADER_EPOCH",
+        workload="isr,zombie",
+        found_by=frozenset({"zombie-fencing", "isr-linearizability"}),
+    ),
+    "any-broker-in-sync": Defect(
+        breaks="a controller lets fenced brokers, and earlier lives of brokers, into an ISR",
+        promise="KIP-841, KIP-903: they are refused, INELIGIBLE_REPLICA",
+        workload="isr,zombie",
+        found_by=frozenset({"zombie-fencing", "isr-chain"}),
+    ),
     "same-broker-epoch": Defect(
         breaks="each registration is given the same broker epoch",
         promise="KIP-380, KIP-631: a registration's epoch is its own, and higher than those before",
