@@ -31,10 +31,11 @@ HEADER: Final = (
 
 
 def record(name: str, seed: int, into: Path) -> Path:
-    """The folder of a run with this defect."""
+    """The folder of a run with this defect, which is in one of its own: others are recorded at the
+    same time."""
     defect = DEFECTS[name]
     return recorded(
-        into,
+        into / f"{name}-{seed}",
         name,
         system="kafka",
         workload=defect.workload,
