@@ -22,7 +22,7 @@ from framework.verdict import Verdict
 from nodes.kafka.defects.catalogue import DEFECTS
 from tests.end_to_end.runs import recorded
 
-AT_ONCE: Final = 3
+AT_ONCE: Final = 2
 """Runs that are recorded at a time, three JVMs each: they wait, most of the time."""
 HEADER: Final = (
     "| defect | what is wrong (promise) | the run that finds it | found in | by (clauses) |",

@@ -49,7 +49,7 @@ DEFECTS: Final[Mapping[str, Defect]] = {
     ),
     "watermark-of-one-replica": Defect(
         breaks="a partition's leader takes the end of its own log for the high watermark",
-        promise="KIP-101: the high watermark is what all in-sync replicas have",
+        promise="documentation, Replication: committed is what all in-sync replicas have",
         workload="log",
         nemesis="partition:target=n1,interval=5",
         time_limit_s=20,
@@ -57,7 +57,7 @@ DEFECTS: Final[Mapping[str, Defect]] = {
     ),
     "serve-uncommitted": Defect(
         breaks="consumers are given records above the high watermark",
-        promise="KIP-207, KIP-392: consumers read below the high watermark",
+        promise="documentation, Replication: only what is committed is given to consumers",
         workload="log",
         nemesis="partition:target=n1,interval=5",
         time_limit_s=20,
@@ -65,7 +65,7 @@ DEFECTS: Final[Mapping[str, Defect]] = {
     ),
     "no-truncation": Defect(
         breaks="a follower keeps what its new leader has not",
-        promise="KIP-101, KIP-595: logs that part are cut back to where they agree",
+        promise="KIP-101, KIP-595: a log is cut back to where it agrees with its leader's",
         workload="log",
         nemesis="partition:target=n1,interval=5",
         time_limit_s=20,
@@ -141,12 +141,6 @@ DEFECTS: Final[Mapping[str, Defect]] = {
         workload="isr,zombie",
         found_by=frozenset({"zombie-fencing", "isr-linearizability"}),
     ),
-    "any-broker-in-sync": Defect(
-        breaks="a controller lets fenced brokers, and earlier lives of brokers, into an ISR",
-        promise="KIP-841, KIP-903: they are refused, INELIGIBLE_REPLICA",
-        workload="isr,zombie",
-        found_by=frozenset({"zombie-fencing", "isr-chain"}),
-    ),
     "same-broker-epoch": Defect(
         breaks="each registration is given the same broker epoch",
         promise="KIP-380, KIP-631: a registration's epoch is its own, and higher than those before",
@@ -192,19 +186,19 @@ DEFECTS: Final[Mapping[str, Defect]] = {
     ),
     "ignore-generation": Defect(
         breaks="commits of a group's earlier generations are taken",
-        promise="KIP-62: ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID fence former members",
+        promise="protocol guide, OffsetCommit: ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID",
         workload="groups:churn_s=2",
         found_by=frozenset({"groups"}),
     ),
     "same-generation": Defect(
         breaks="a group stays in its first generation however often its members change",
-        promise="KIP-62: each rebalance begins a new generation",
+        promise="protocol guide, JoinGroup: the answer has the generation of the group",
         workload="groups:churn_s=2",
         found_by=frozenset({"groups"}),
     ),
     "drop-commits": Defect(
         breaks="committed offsets are acknowledged and not kept",
-        promise="OffsetCommit: a group goes on where it committed",
+        promise="protocol guide, OffsetFetch: the answer has the offset that was committed",
         workload="groups",
         time_limit_s=10,
         found_by=frozenset({"groups", "kafka-log"}),
