@@ -3,9 +3,11 @@
 
     python -m benchmarks.kafka_defects [--results FOLDER] [--only DEFECT,...] [--seeds 1,2]
     python -m benchmarks.kafka_defects --check FOLDER      # what was recorded before
+    python -m benchmarks.kafka_defects --table FOLDER      # what was judged before
 """
 
 import argparse
+import json
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from framework.checking.engine import check_runs
-from framework.checking.results import CheckerResult, RunResult
+from framework.checking.results import VERDICT_FILE, CheckerResult, RunResult, result_of
 from framework.checking.runs import find_runs
 from framework.checking.spark import running
 from framework.verdict import Verdict
@@ -48,14 +50,18 @@ def record(name: str, seed: int, into: Path) -> Path:
     )
 
 
-def judged(into: Path) -> Mapping[str, list[RunResult]]:
-    """Defect -> what came of its runs, all checked in one job."""
-    folders = find_runs([into])
+def judge(into: Path) -> None:
+    """All runs, in one job."""
     with running("local[*]") as spark:
-        results = check_runs(spark, folders)
+        check_runs(spark, find_runs([into]))
+
+
+def judged(into: Path) -> Mapping[str, list[RunResult]]:
+    """Defect -> what was said of its runs."""
     found: dict[str, list[RunResult]] = {}
-    for folder, result in zip(folders, results, strict=True):
-        found.setdefault(folder.parent.name, []).append(result)
+    for folder in find_runs([into]):
+        document = json.loads((folder / VERDICT_FILE).read_bytes())
+        found.setdefault(folder.parent.name, []).append(result_of(document, folder.name, folder))
     return found
 
 
@@ -95,18 +101,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--results", type=Path)
     parser.add_argument("--only", default="")
     parser.add_argument("--seeds", default="11")
-    parser.add_argument("--record", action="store_true", help="and do not check")
     parser.add_argument("--check", type=Path)
+    parser.add_argument("--table", type=Path)
     options = parser.parse_args(argv)
-    folder = options.check or options.results or Path(tempfile.mkdtemp(prefix="kafka-defects-"))
-    if options.check is None:
+    done = options.table or options.check
+    folder = done or options.results or Path(tempfile.mkdtemp(prefix="kafka-defects-"))
+    if done is None:
         names = [each for each in options.only.split(",") if each] or list(DEFECTS)
-        seeds = map(int, options.seeds.split(","))
+        seeds = [int(each) for each in options.seeds.split(",")]
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            for _ in pool.map(lambda each: record(*each, folder), product(names, seeds)):
+            for _ in pool.map(lambda each: record(each[0], each[1], folder), product(names, seeds)):
                 continue
-    if not options.record:
-        print(*table(judged(folder)), sep="\n")
+    if options.table is None:
+        judge(folder)
+    print(*table(judged(folder)), sep="\n")
 
 
 if __name__ == "__main__":

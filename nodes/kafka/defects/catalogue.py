@@ -141,6 +141,12 @@ DEFECTS: Final[Mapping[str, Defect]] = {
         workload="isr,zombie",
         found_by=frozenset({"zombie-fencing", "isr-linearizability"}),
     ),
+    "any-broker-in-sync": Defect(
+        breaks="a controller lets fenced brokers, and earlier lives of brokers, into an ISR",
+        promise="KIP-841, KIP-903: they are refused, INELIGIBLE_REPLICA",
+        workload="isr,zombie",
+        found_by=frozenset({"isr-chain", "zombie-fencing"}),
+    ),
     "same-broker-epoch": Defect(
         breaks="each registration is given the same broker epoch",
         promise="KIP-380, KIP-631: a registration's epoch is its own, and higher than those before",
@@ -175,7 +181,7 @@ DEFECTS: Final[Mapping[str, Defect]] = {
         workload="log",
         nemesis="kill:target=one,interval=3",
         time_limit_s=20,
-        found_by=frozenset({"replica-matching", "kafka-log", "partition-data", "availability"}),
+        found_by=frozenset({"availability", "observed-cluster", "partition-data"}),
     ),
     "metadata-goes-back": Defect(
         breaks="brokers show, now and then, the metadata of seconds ago",
