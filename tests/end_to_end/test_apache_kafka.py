@@ -5,8 +5,9 @@ import shutil
 import struct
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from crc32c import crc32c
 
@@ -14,7 +15,15 @@ from nodes.kafka.releases import newest
 from nodes.kafka_files.batches import scan
 from tests.end_to_end.runs import verdict_of
 
-BY_CLIENTS = {"availability", "groups", "kafka-log", "observed-cluster", "partition-data"}
+BY_CLIENTS = {
+    "availability",
+    "groups",
+    "isr-linearizability",
+    "kafka-log",
+    "observed-cluster",
+    "partition-data",
+    "zombie-fencing",
+}
 BY_DISKS = {
     "committed-never-lost",
     "identity-uniqueness",
@@ -41,8 +50,9 @@ def run(results: Path, *more: str) -> dict[str, Any]:
 
 
 def test_a_healthy_cluster_is_valid_by_clients_and_by_its_disks(tmp_path: Path) -> None:
-    """Logs and groups, without the topics workload: that finds something in Apache Kafka."""
-    asked = ("--nemesis", "partition", "--workload", "log,groups", "--time-limit", "20")
+    """Logs, groups and brokers that clients play, without the topics workload: that finds something
+    in Apache Kafka."""
+    asked = ("--nemesis", "partition", "--workload", "log,groups,isr,zombie", "--time-limit", "20")
     found = run(tmp_path, *asked, "--seed", "3")
     assert found["code"] == 0, found["said"]
     verdicts = {each["name"]: each["verdict"] for each in found["checkers"]}
@@ -60,6 +70,9 @@ def controls(folder: Path, into: Path) -> None:
     """An answer, a record and the end of a log that are not what they were, each in a copy."""
     copies = {
         another_offset: {"kafka-log", "partition-data"},
+        served_zombie: {"zombie-fencing"},
+        second_winner: {"isr-linearizability"},
+        isr_that_never_was: {"isr-linearizability", "isr-chain", "uncommitted-never-visible"},
         another_record: {"log-matching", "identity-uniqueness"},
         half_a_log: {"voter-durability"},
     }
@@ -93,6 +106,83 @@ def another_offset(folder: Path) -> None:
     else:
         raise AssertionError("no partition was produced to twice")
     path.write_text("\n".join(lines) + "\n")
+
+
+Answer: TypeAlias = dict[str, Any] | None
+"""An event's fields that are put in the place of what they were."""
+
+
+def served_zombie(folder: Path) -> None:
+    """An ISR change that a broker's former process asked for is said to have been made."""
+
+    def served(asked: dict[str, Any], answer: dict[str, Any]) -> Answer:
+        if asked["f"] != "alter-isr" or answer["type"] != "fail":
+            return None
+        value = asked["value"]
+        return _made(value) if value.get("stale") == ["broker_epoch"] else None
+
+    falsified(folder, served)
+
+
+def second_winner(folder: Path) -> None:
+    """Of two changes of one version the one that came too late is said to have been made."""
+
+    def won(asked: dict[str, Any], answer: dict[str, Any]) -> Answer:
+        late = answer.get("error", [""])[0] == "INVALID_UPDATE_VERSION"
+        return _made(asked["value"]) if late and asked["value"]["zombie"] is None else None
+
+    falsified(folder, won)
+
+
+def isr_that_never_was(folder: Path) -> None:
+    """A leader is said to have been shown another ISR than the log has."""
+
+    def shown(asked: dict[str, Any], answer: dict[str, Any]) -> Answer:
+        if asked["f"] != "follow" or answer["type"] != "ok" or not answer["value"]:
+            return None
+        topic = answer["value"]
+        first, *others = topic["partitions"]
+        changed = {**first, "isr": [first["replicas"][0], 999]}
+        return {"value": {**topic, "partitions": [changed, *others]}}
+
+    falsified(folder, shown, last=True)
+
+
+def _made(asked: dict[str, Any]) -> dict[str, Any]:
+    """The answer to an ISR change that is made."""
+    value = {
+        "leader": asked["broker_id"],
+        "leader_epoch": asked["leader_epoch"],
+        "partition_epoch": asked["partition_epoch"] + 1,
+        "isr": asked["isr"],
+    }
+    return {"type": "ok", "value": value, "error": None, "ext": None}
+
+
+def falsified(
+    folder: Path,
+    lie: Callable[[dict[str, Any], dict[str, Any]], Answer],
+    *,
+    last: bool = False,
+) -> None:
+    """The first answer, or the last, of which `lie` makes another one is that."""
+    path = folder / "history.jsonl"
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    asked, lies = dict[str, Any](), dict[int, dict[str, Any]]()
+    for number, event in enumerate(events):
+        process = str(event["process"])
+        if event["type"] == "invoke":
+            asked[process] = event
+        elif process in asked:
+            found = lie(asked.pop(process), event)
+            if found is not None:
+                lies[number] = found
+    number = max(lies) if last else min(lies)
+    told = {name: value for name, value in lies[number].items() if value is not None}
+    silent = {name for name, value in lies[number].items() if value is None}
+    kept = {name: value for name, value in events[number].items() if name not in silent}
+    events[number] = kept | told
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
 
 
 def another_record(folder: Path) -> None:
