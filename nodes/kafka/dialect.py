@@ -17,7 +17,7 @@ from nodes.kafka.states import WHO_LEADS, led_log
 PLAYED: Final = frozenset({"committed-topic-read", "synthetic-brokers"})
 """Capabilities of systems whose brokers clients play."""
 PLAYED_SINCE: Final = "3.9"
-"""BrokerRegistration 4 and Fetch 17 (KIP-584, KIP-853)."""
+"""BrokerRegistration 4 and Fetch 17 (KIP-1022, KIP-853)."""
 
 
 def of_client(cluster: Cluster) -> Exchanges:

@@ -155,6 +155,15 @@ def test_where_nobody_leads_a_write_was_not_sent(doubtful: Controllers) -> None:
     assert set(seen) == {type(READ)}
 
 
+def test_each_has_its_turn(controllers: Controllers) -> None:
+    controllers.set(c1=answer(0), c2=answer(0), c3=answer(0))
+    asked = []
+    for _ in range(4):
+        asked.append(controllers.client.call(READ, read=True)[0])
+        controllers.client.turn()
+    assert asked == ["c1", "c2", "c3", "c1"]
+
+
 def test_a_read_looks_for_nobody(doubtful: Controllers) -> None:
     doubtful.set(c1=leads_not)
     assert doubtful.client.call(READ, read=True)[0] == "c1"
