@@ -68,17 +68,17 @@ BUGS: Final = (
         title="A topic that is made anew while a broker is down never gets its replica there",
         what=(
             "The broker that comes back finds the directory of the topic that was deleted "
-            "meanwhile. In KRaft mode a release before 3.7.0 does not see that it is another "
-            "topic's: it logs InconsistentTopicIdException once, and follows no leader of that "
-            "partition again. Its replica stays out of sync in peace, until somebody starts the "
-            "broker again or deletes the directory."
+            "meanwhile. In KRaft mode a release before 3.7.0 opens it for the new one, logs "
+            "InconsistentTopicIdException, and follows no leader of that partition again. Only "
+            "then it sees that the directory is nobody's, and deletes it. Its replica stays out "
+            "of sync in peace."
         ),
         source="https://github.com/apache/kafka/pull/15230",
-        releases={"3.6.2": True, "3.7.0": False},
-        workload="topics",
+        releases={"3.3.2": True, "3.6.2": True, "3.7.0": False},
+        workload="topics:live_names=20",
         nemesis="kill:target=b1,interval=14",
         time_limit_s=50,
-        rate=60,
+        rate=30,
         observe_s=1,
         settings=QUICK,
         found_by=("observed-cluster", "all-in-sync"),
