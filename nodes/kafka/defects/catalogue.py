@@ -63,14 +63,6 @@ DEFECTS: Final[Mapping[str, Defect]] = {
         time_limit_s=20,
         found_by=frozenset({"kafka-log", "partition-data"}),
     ),
-    "no-truncation": Defect(
-        breaks="a follower keeps what its new leader has not",
-        promise="KIP-101, KIP-595: a log is cut back to where it agrees with its leader's",
-        workload="log",
-        nemesis="partition:target=n1,interval=5",
-        time_limit_s=20,
-        found_by=frozenset({"replica-matching", "kafka-log", "partition-data", "isr-chain"}),
-    ),
     "lose-some-appends": Defect(
         breaks="some records are acknowledged and cut off again",
         promise="producer configuration `acks`: what is acknowledged is in the log",
@@ -140,12 +132,6 @@ DEFECTS: Final[Mapping[str, Defect]] = {
         promise="KIP-497: an older leader epoch is refused, FENCED_LEADER_EPOCH",
         workload="isr,zombie",
         found_by=frozenset({"zombie-fencing", "isr-linearizability"}),
-    ),
-    "any-broker-in-sync": Defect(
-        breaks="a controller lets fenced brokers, and earlier lives of brokers, into an ISR",
-        promise="KIP-841, KIP-903: they are refused, INELIGIBLE_REPLICA",
-        workload="isr,zombie",
-        found_by=frozenset({"isr-chain", "zombie-fencing"}),
     ),
     "same-broker-epoch": Defect(
         breaks="each registration is given the same broker epoch",

@@ -40,7 +40,7 @@ class Agent:
 
 
 def class_of(defect: str) -> str:
-    """The Java class, and file, of a defect: `no-truncation` is `NoTruncation`."""
+    """The Java class, and file, of a defect: `vote-twice` is `VoteTwice`."""
     return "".join(part.capitalize() for part in defect.split("-"))
 
 

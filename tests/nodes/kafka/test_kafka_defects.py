@@ -131,3 +131,12 @@ def test_a_node_that_cannot_be_broken_as_it_was_asked_does_not_start() -> None:
 
     assert ends_with("DropCommits") == 0
     assert ends_with("VoteTwice") != 0
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_the_page_has_each_with_its_run(name: str) -> None:
+    page = Path(__file__).parents[3] / "docs" / "kafka.md"
+    (row,) = [line for line in page.read_text().splitlines() if line.startswith(f"| `{name}` |")]
+    assert f"`{DEFECTS[name].command(name)}`" in row
+    assert DEFECTS[name].breaks in row
+    assert " 0 of " not in row
