@@ -11,9 +11,10 @@ from typing import Any, TypeAlias
 
 from crc32c import crc32c
 
+from nodes.kafka.defects.catalogue import DEFECTS
 from nodes.kafka.releases import newest
 from nodes.kafka_files.batches import scan
-from tests.end_to_end.runs import verdict_of
+from tests.end_to_end.runs import recorded, verdict_of
 
 BY_CLIENTS = {
     "availability",
@@ -36,6 +37,7 @@ BY_DISKS = {
     "uncommitted-never-visible",
     "voter-durability",
 }
+BROKEN = "lose-some-appends"
 METADATA_LOG = "nodes/c2/data/__cluster_metadata-0/00000000000000000000.log"
 
 
@@ -67,7 +69,8 @@ def test_a_healthy_cluster_is_valid_by_clients_and_by_its_disks(tmp_path: Path) 
 
 
 def controls(folder: Path, into: Path) -> None:
-    """An answer, a record and the end of a log that are not what they were, each in a copy."""
+    """Answers, a record and the end of a log that are not what they were, each in a copy; and a run
+    of nodes that are broken on purpose."""
     copies = {
         another_offset: {"kafka-log", "partition-data"},
         served_zombie: {"zombie-fencing"},
@@ -81,13 +84,21 @@ def controls(folder: Path, into: Path) -> None:
         paths.append(into / falsify.__name__)
         shutil.copytree(folder, paths[-1], ignore=shutil.ignore_patterns("sealed", "verdict.json"))
         falsify(paths[-1])
+    paths.append(broken(into / "defects"))
+    expectations = [*copies.values(), DEFECTS[BROKEN].found_by]
     argv = [sys.executable, "-m", "framework", "check", "--again", *map(str, paths)]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=900)
     assert done.returncode == 1, done.stdout + done.stderr
-    for path, expected in zip(paths, copies.values(), strict=True):
+    for path, expected in zip(paths, expectations, strict=True):
         found = verdict_of(path)["checkers"]
         wrong = {each["name"] for each in found if each["verdict"] == "INVALID"}
         assert expected <= wrong, (path.name, wrong)
+
+
+def broken(into: Path) -> Path:
+    """A short run, without any fault, of three nodes that lose some of what they acknowledge."""
+    options = {"workload": DEFECTS[BROKEN].workload, "nodes": "3", "time_limit_s": 8, "seed": 3}
+    return recorded(into, BROKEN, system="kafka", defect=BROKEN, **options)
 
 
 def another_offset(folder: Path) -> None:
