@@ -43,7 +43,7 @@ GROUPS: Final = f"{TOOLS}consumer.group.ConsumerGroupCommand"
 REASSIGN: Final = f"{TOOLS}reassign.ReassignPartitionsCommand"
 CONSOLE_CONSUMER: Final = f"{TOOLS}consumer.ConsoleConsumer"
 PLAN: Final = '{"version":1,"partitions":[{"topic":"tools","partition":0,"replicas":[2,3]}]}'
-RECORDS: Final = '{"version":1,"partitions":[{"topic":"tools","partition":1,"offset":1}]}'
+RECORDS: Final = '{"version":1,"partitions":[{"topic":"tools","partition":1,"offset":-1}]}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ CALLS: Final = (
         f"{TOOLS}TransactionalMessageCopier",
         "--broker-list {brokers} --transactional-id x --input-topic tools --output-topic some "
         "--input-partition 0 --transaction-size 1 --max-messages 1 --consumer-group copier",
-        "shutdown_complete",
+        "ShutdownComplete",
     ),
     of_brokers(f"{TOOLS}AclCommand", "--list"),
     of_brokers(f"{TOOLS}ClientMetricsCommand", "--list"),
