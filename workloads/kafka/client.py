@@ -44,7 +44,7 @@ class KafkaClient:
         self._broker = BrokerClient(self._brokers, thread)
 
     def invoke(self, invocation: Invocation) -> Completion:
-        """The completion, within about 3 s."""
+        """The completion, within about 3 s; of a read that takes several requests, 5 s."""
         exchange = self._exchanges[invocation.f]
         request = exchange.request(invocation)
         self._started(invocation)
