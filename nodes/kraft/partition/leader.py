@@ -17,6 +17,7 @@ from nodes.kraft.partition import epochs, producers
 from nodes.kraft.partition.batches import placed
 from nodes.kraft.partition.state import (
     UNKNOWN,
+    Absent,
     Leading,
     PartitionState,
     Progress,
@@ -152,6 +153,15 @@ def judge(
         if epoch != last_epoch or end < offset:
             return Judged(diverging=(epoch, end))
     if not 0 <= offset <= log.end_offset:
+        return Judged(ErrorCode.offset_out_of_range)
+    return VALID
+
+
+def judge_anywhere(state: PartitionState, offset: Offset) -> Judged:
+    """Whether a replica, whoever leads, can be read at `offset`: for those who compare replicas."""
+    if isinstance(state.role, Absent):
+        return Judged(ErrorCode.not_leader_or_follower)
+    if not 0 <= offset <= state.log.end_offset:
         return Judged(ErrorCode.offset_out_of_range)
     return VALID
 

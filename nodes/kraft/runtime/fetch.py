@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from nodes.kraft.wire.requests import FetchRequest, FetchTopic
 
 MAX_WAIT_MS: Final = 30_000
+COMPARES: Final = -2
+"""The replica id of a consumer that compares replicas (Kafka's ReplicaVerificationTool): each
+answers it with what it has that is committed, as far as it knows."""
 
 
 class Fetch(Service):
@@ -65,6 +68,7 @@ class _Fetching:
         else:
             self._follower = Follower(request.replica_id, NO_EPOCH)
         self._follows = self._follower.replica_id >= 0
+        self._compares = self._follower.replica_id == COMPARES
         self._wait_ms = min(round(request.max_wait.total_seconds() * 1000), MAX_WAIT_MS)
         self._asked: list[Asked] = []
         self._parked: list[Hosted] = []
@@ -83,6 +87,8 @@ class _Fetching:
                 if self._follows and code == ErrorCode.none:
                     code_of = self._follower.note(self._partitions, image, wanted)
                     wanted = replace(wanted, code=code_of)
+                if self._compares:
+                    wanted = replace(wanted, anywhere=True)
                 self._asked.append(wanted)
         self._try(last=self._wait_ms <= 0)
 

@@ -25,7 +25,8 @@ MAX_BYTES: Final = 8 * 2**20
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A partition of a fetch. `code` not 0: it is not to be read, whatever it has.
-    `leader_epoch` and `last_epoch` are -1 where they are not told."""
+    `leader_epoch` and `last_epoch` are -1 where they are not told. `anywhere`: of this replica,
+    whether it leads or not."""
 
     key: PartitionKey | None
     code: ErrorCode
@@ -33,8 +34,11 @@ class Asked:
     offset: Offset
     last_epoch: LeaderEpoch
     max_bytes: int
+    anywhere: bool = False
 
     def judged(self, hosted: Hosted) -> leader.Judged:
+        if self.anywhere:
+            return leader.judge_anywhere(hosted.state, self.offset)
         return leader.judge(hosted.state, self.leader_epoch, self.offset, self.last_epoch)
 
 

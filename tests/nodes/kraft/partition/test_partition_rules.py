@@ -398,3 +398,11 @@ def test_who_came_up_before_it_was_active_joins_when_it_is() -> None:
     replica.fetched(6, 0, active=False)
     assert proposed(replica.feed(steps.Tick({5: 9, 6: 9}))) == []
     assert proposed(replica.feed(steps.Tick({4: 1, 5: 10, 6: 10}))) == [(4, 5, 6)]
+
+
+def test_any_replica_can_be_compared() -> None:
+    """Within its log, whether it leads or follows; what is no replica is not read."""
+    for role, codes in ((Following(5, 3, 0, (4, 5)), (0, 0, 1, 1)), (Absent(), (6, 6, 6, 6))):
+        state = PartitionState(Log(end_offset=5), 3, role)
+        judged = [leader.judge_anywhere(state, offset).code for offset in (0, 5, 6, -1)]
+        assert judged == list(codes)

@@ -159,6 +159,26 @@ def test_fetch_in_each_version(topic: Topic, version: int) -> None:
     assert answer.high_watermark == offset + 2
 
 
+@pytest.mark.parametrize("version", [12, 16])
+def test_who_compares_replicas_reads_followers(topic: Topic, version: int) -> None:
+    """Replica id -2: what is committed, from any replica; consumers are sent to the leader."""
+    offset = topic.produce(encoded(2), acks=-1).base_offset
+    schema = load_request_schema(1, version)
+    compares: dict[str, Any] = {"replica_id": i32(-2)}
+    if version >= 15:
+        state = schema.__dataclass_fields__["replica_state"].type
+        compares = {"replica_state": state(replica_id=i32(-2), replica_epoch=i64(-1))}
+
+    def read(broker: str) -> Any:
+        return topic.fetch(version, broker, fetch_offset=i64(offset), **compares)
+
+    assert topic.fetch(version, "b2", fetch_offset=i64(offset)).error_code == 6
+    until(lambda: read("b2").high_watermark == offset + 2)
+    assert bytes(read("b2").records) == bytes(read("b1").records) != b""
+    beyond = topic.fetch(version, "b2", fetch_offset=i64(offset + 1000), **compares)
+    assert beyond.error_code == 1
+
+
 @pytest.mark.parametrize("version", range(1, 9))
 def test_list_offsets_in_each_version(topic: Topic, version: int) -> None:
     end = topic.produce(encoded(), acks=-1, version=9).base_offset + 1
