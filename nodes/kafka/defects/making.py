@@ -47,24 +47,32 @@ def class_of(defect: str) -> str:
 def agent(defects: Sequence[str], found: Software, command: str) -> Agent:
     """An agent that has these defects, for these jars. `command`: the Java that makes it. Raises
     `UsageError` where its tools are not there or it does not fit this software."""
-    bytecode, compiler = tool("byte-buddy"), tool("ecj")
-    sources = [SOURCES / f"{name}.java" for name in (*COMMON, *map(class_of, defects))]
-    key = _key(sources, found)
+    key = _key(_sources(defects), found)
     kept = CACHE / "kafka" / "defects" / key
     with _once:
         if not kept.is_dir():
             kept.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=kept.parent, prefix=".making-") as made:
-                classes, whole = Path(made) / "classes", Path(made) / "whole"
-                on = [*sorted(found.libs.glob("*.jar")), bytecode]
-                options = ["-17", "-nowarn", "-proc:none", "-cp", _class_path(on)]
-                argv = [COMPILER, *options, "-d", str(classes), *map(str, sources)]
-                _ask(command, [compiler], argv, f"cannot be compiled for {found.version}")
-                _pack(classes, bytecode, whole)
-                argv = [CHECK, *map(class_of, defects)]
-                _ask(command, [*on, whole / JAR], argv, f"does not fit {found.version}")
-                _keep(whole, kept)
+                _keep(_made(defects, found, command, Path(made)), kept)
     return Agent(f"defects-{key}", {path.name: path for path in sorted(kept.iterdir())})
+
+
+def _made(defects: Sequence[str], found: Software, command: str, into: Path) -> Path:
+    """A new directory with its files."""
+    bytecode, classes, whole = tool("byte-buddy"), into / "classes", into / "whole"
+    whose, of = ", ".join(defects), f"Apache Kafka {found.version}"
+    on = [*sorted(found.libs.glob("*.jar")), bytecode]
+    options = ["-17", "-nowarn", "-proc:none", "-cp", _class_path(on), "-d", str(classes)]
+    argv = [COMPILER, *options, *map(str, _sources(defects))]
+    _ask(command, [tool("ecj")], argv, f"{whose} cannot be compiled for {of}")
+    _pack(classes, bytecode, whole)
+    argv = [CHECK, *map(class_of, defects)]
+    _ask(command, [*on, whole / JAR], argv, f"{whose} does not fit {of}")
+    return whole
+
+
+def _sources(defects: Sequence[str]) -> list[Path]:
+    return [SOURCES / f"{name}.java" for name in (*COMMON, *map(class_of, defects))]
 
 
 def _key(sources: Sequence[Path], found: Software) -> str:
@@ -90,7 +98,7 @@ def _ask(command: str, on: Sequence[Path], argv: Sequence[str], otherwise: str) 
     done = subprocess.run(whole, capture_output=True, text=True, timeout=_JAVA_S)
     if done.returncode != 0:
         why = _why(done.stderr + done.stdout)[:300]
-        raise UsageError(f"--set {DEFECT}: it {otherwise}: {why}")
+        raise UsageError(f"--set {DEFECT}: {otherwise}: {why}")
 
 
 def _why(said: str) -> str:

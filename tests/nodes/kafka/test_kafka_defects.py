@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from framework.cli.app import main
 from framework.errors import UsageError
 from framework.plugins import registry
 from framework.run.options import Options, resolve
@@ -82,17 +81,18 @@ def test_what_does_not_compile_or_fit_is_refused_and_not_kept(planted: Path, nam
     with pytest.raises(UsageError) as refused:
         making.agent([name], asked_for({}), "java")
     assert WRONG[name][2] in str(refused.value)
+    assert name in str(refused.value)
     assert "\n" not in str(refused.value)
     assert set(kept.iterdir()) == before
 
 
-def test_without_the_agents_tools_there_is_one_line_before_anything_starts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_without_the_agents_tools_a_run_is_refused_with_the_command_that_brings_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tools, "CACHE", tmp_path)
-    assert main(["run", "--system", "kafka", "--defect", "vote-twice"]) == 254
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "kraft-proof get kafka brings it" in line
+    monkeypatch.setattr(making, "CACHE", tmp_path)
+    with pytest.raises(UsageError, match="kraft-proof get kafka brings it"):
+        resolve(Options(system="kafka", hosts="namespaces", defect="vote-twice"))
 
 
 def test_a_defect_is_of_all_nodes_or_of_the_one_that_is_named() -> None:
