@@ -10,10 +10,11 @@ BIN    := $(VENV)/bin
 # Arguments of `python -m framework run`.
 ARGS ?= --nemesis partition
 
-# Three workers for two cores: one of them has all tests with clusters, and waits most of the time.
+# Four workers for two cores: one of them has most tests with clusters, another those with Spark, and
+# both wait most of the time.
 # A group of tests stays in one worker, one after the other; tests/conftest.py says which are one,
 # and puts the long ones first.
-PYTEST_ARGS ?= -n 3 --dist loadgroup --no-loadscope-reorder --durations=25
+PYTEST_ARGS ?= -n 4 --dist loadgroup --no-loadscope-reorder --durations=25
 
 # Byte code is kept, whatever the environment says: tests start hundreds of processes of our own.
 unexport PYTHONDONTWRITEBYTECODE

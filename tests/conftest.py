@@ -29,12 +29,10 @@ def spark() -> Iterator[Any]:
 CLUSTERS = (
     "end_to_end/test_runs",
     "end_to_end/test_defects",
-    "examples",
     "framework/hosts",
     "nemesis",
 )
-TUTORIAL = "examples/test_tutorial"
-"""Starts hosts as well, and is as long as an eighth of those: it may run beside them."""
+"""Those of examples/ start hosts as well: they are long, and may run beside these."""
 WITH_SPARK = ("framework/checking/test_standalone_cluster.py",)
 """Some of its tests use the session, and all share a cluster."""
 GROUP = pytest.StashKey[str]()
@@ -48,7 +46,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     use Spark, so that there is one session; other files may go anywhere. (xdist reads the marks as
     soon as all is collected, before any hook of ours that changes the list.)"""
     where = item.path.relative_to(Path(__file__).parent).as_posix()
-    if where.startswith(CLUSTERS) and not where.startswith(TUTORIAL):
+    if where.startswith(CLUSTERS):
         group = "clusters"
     elif "spark" in getattr(item, "fixturenames", ()) or where in WITH_SPARK:
         group = "spark"
