@@ -59,7 +59,8 @@ Exchanges: TypeAlias = Mapping[str, Exchange[Any, Any]]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
     """`exchanges`: of every client. `of_client`: further ones, made for each client of a cluster:
-    they may know that, and remember what they were answered. `messages`: types of requests that
+    they may know that, and remember what they were answered. `of_observer`: likewise, for the one
+    who asks one node. `messages`: types of requests that
     only this system knows, with the types of their responses. `watermark_first`: an answer to a
     fetch tells the high watermark as it was before its records were read, so that it may hold some
     above it. `leadership`: asked for by who writes to controllers; None: their refusals will do."""
@@ -68,5 +69,6 @@ class Dialect:
     watermark_first: bool = False
     exchanges: Exchanges = field(default_factory=dict)
     of_client: Callable[[Cluster], Exchanges] = lambda _: {}
+    of_observer: Callable[[Cluster], Exchanges] = lambda _: {}
     messages: Mapping[type[Any], type[Any]] = field(default_factory=dict)
     leadership: Leadership[Any, Any] | None = None

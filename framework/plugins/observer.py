@@ -5,7 +5,7 @@ Its operations stand in the history under processes of their own, one a node, an
 harness itself saw.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Protocol
 
 from framework.history.event import Invocation
@@ -20,8 +20,11 @@ class Observer(Protocol):
     requires: frozenset[str]
     """Capabilities that the system must have (`framework.plugins.capabilities`)."""
 
-    def questions(self, system: System, node: NodeSpec) -> Sequence[Invocation]:
-        """The operations by which a node is asked, in order. They change nothing."""
+    def questions(
+        self, system: System, node: NodeSpec, capabilities: Set[str]
+    ) -> Sequence[Invocation]:
+        """The operations by which a node is asked, in order. They change nothing. `capabilities`:
+        of the system as it is set."""
 
     def client(self, cluster: Cluster, node: str) -> Client:
         """What asks them of this node. Waits for no answer longer than about a second, and tries

@@ -46,7 +46,8 @@ def schedule(test: Test, goes_on: Callable[[], bool] = lambda: False) -> Generat
     )
     if test.observer is None:
         return whole
-    questions = {spec.name: test.observer.questions(test.system, spec) for spec in test.specs}
+    asks = test.observer.questions
+    questions = {spec.name: asks(test.system, spec, test.capabilities) for spec in test.specs}
     return observed(whole, questions, test.options.observe_s)
 
 

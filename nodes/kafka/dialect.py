@@ -8,14 +8,16 @@ from typing import Final
 
 from framework.plugins.dialect import Dialect, Exchanges, Leadership
 from framework.plugins.system import Cluster
+from nodes.adapting.log_watch import WATCHED, LogWatch
 from nodes.kafka.following import Follower
 from nodes.kafka.outcomes import OUTCOMES
 from nodes.kafka.registering import Registering
 from nodes.kafka.settings import SESSION, SHORT, cluster_id
 from nodes.kafka.states import WHO_LEADS, led_log
 
-PLAYED: Final = frozenset({"committed-topic-read", "synthetic-brokers"})
-"""Capabilities of systems whose brokers clients play."""
+PLAYED: Final = frozenset({"committed-topic-read", "synthetic-brokers", WATCHED})
+"""Capabilities of systems whose brokers clients play, and whose log they fetch."""
+NOBODY: Final = -1
 PLAYED_SINCE: Final = "3.9"
 """BrokerRegistration 4 and Fetch 17 (KIP-1022, KIP-853)."""
 
@@ -27,6 +29,11 @@ def of_client(cluster: Cluster) -> Exchanges:
         "heartbeat": Registering(own, _session_ms(cluster)).exchange(),
         "follow": Follower(own).exchange(),
     }
+
+
+def of_observer(cluster: Cluster) -> Exchanges:
+    """Those of the observer of one node: it is no replica (id -1)."""
+    return {"metadata-log": LogWatch(NOBODY, cluster_id(cluster.seed)).exchange()}
 
 
 def _session_ms(cluster: Cluster) -> int:
@@ -43,5 +50,6 @@ DIALECT: Final = Dialect(
     # `Partition.readRecords` takes before it reads from the log.
     watermark_first=True,
     of_client=of_client,
+    of_observer=of_observer,
     leadership=Leadership(WHO_LEADS, lambda answer: led_log(answer) is not None),
 )

@@ -32,6 +32,7 @@ BY_DISKS = {
     "log-matching",
     "metadata-cache",
     "node-tells-the-truth",
+    "observed-log",
     "one-leader-per-epoch",
     "replica-matching",
     "uncommitted-never-visible",

@@ -138,18 +138,20 @@ def serve(request: Any) -> Any:
 
 
 def names(node: NodeSpec, system: Any = None) -> list[str]:
-    return [each.f for each in KafkaObserver().questions(system or KraftSystem(), node)]
+    system = system or KraftSystem()
+    return [each.f for each in KafkaObserver().questions(system, node, system.capabilities)]
 
 
 def test_a_node_is_asked_what_its_roles_know() -> None:
     broker, controller, both = NODES
     of_brokers = ["describe-cluster", "describe-topics", "log-ends"]
-    assert names(controller) == ["describe-node", "describe-quorum"]
-    assert names(broker) == names(both) == ["describe-node", "describe-quorum", *of_brokers]
+    assert names(controller) == ["describe-node", "describe-quorum", "metadata-log"]
+    assert names(broker) == ["describe-node", "describe-quorum", *of_brokers]
+    assert names(both) == [*names(broker), "metadata-log"]
 
 
 def test_of_its_own_view_only_where_the_system_has_a_word_for_it() -> None:
-    plain = SimpleNamespace(dialect=lambda: Dialect(outcomes=OUTCOMES))
+    plain = SimpleNamespace(dialect=lambda: Dialect(outcomes=OUTCOMES), capabilities=frozenset())
     assert names(NODES[1], plain) == ["describe-quorum"]
 
 
@@ -163,7 +165,8 @@ def ask() -> Iterator[Callable[..., list[Completion]]]:
             cluster = cluster_of({node.name: server}, [node], KraftSystem())
             client = KafkaObserver().client(cluster, node.name)
             stack.callback(client.close)
-            questions = KafkaObserver().questions(cluster.system, node)
+            able = cluster.system.capabilities
+            questions = KafkaObserver().questions(cluster.system, node, able)
             return [client.invoke(question) for question in questions]
 
         yield asked
@@ -216,7 +219,7 @@ def test_who_does_not_lead_says_so(ask: Callable[..., list[Completion]]) -> None
             return quorate.DescribeQuorumResponse(error_code=error, topics=())
         return serve(request)
 
-    view, quorum = ask(follower, NODES[1])
+    view, quorum, _ = ask(follower, NODES[1])
     assert view.value == VIEW
     assert (quorum.type, quorum.error, quorum.node) == (
         "fail",
@@ -274,9 +277,11 @@ def test_a_node_that_is_not_there() -> None:
     def refused(*_: Any, **__: Any) -> socket.socket:
         raise ConnectionRefusedError("nobody listens")
 
-    system: Any = SimpleNamespace(dialect=KraftSystem().dialect, connect=refused)
+    system: Any = SimpleNamespace(
+        dialect=KraftSystem().dialect, connect=refused, capabilities=frozenset()
+    )
     cluster = Cluster(system=system, fleet=None, nodes={"c1": NODES[1]}, seed=0)  # type: ignore[arg-type]
     client = KafkaObserver().client(cluster, "c1")
-    (first, _) = map(client.invoke, KafkaObserver().questions(system, NODES[1]))
+    (first, _) = map(client.invoke, KafkaObserver().questions(system, NODES[1], set()))
     assert (first.type, first.node) == ("fail", "c1")
     assert first.error is not None and first.error[0] == outcomes.CONNECTION_FAILED

@@ -177,9 +177,11 @@ ROLES: Final[Mapping[str, Sequence[str]]] = {
     "describe-cluster": ("broker",),
     "describe-topics": ("broker",),
     "log-ends": ("broker",),
+    "metadata-log": ("controller",),
 }
 """What nodes are asked, in this order, and as what: the first of these roles that they have. For
-`describe-node`, a node's own view of the quorum, Kafka has no message; a system's dialect may."""
+`describe-node`, a node's own view of the quorum, Kafka has no message; a system's dialect may. So
+may it say `metadata-log`, which is asked of systems that can be watched so."""
 EXCHANGES: Final[Mapping[str, Exchange[Any, Any]]] = {
     "describe-quorum": Exchange(at="controller", request=quorum_request, answer=quorum_answer),
     "describe-cluster": Exchange(at="broker", request=cluster_request, answer=cluster_answer),

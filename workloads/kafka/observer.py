@@ -7,7 +7,7 @@ not answer is waited for alone. Nothing is tried twice.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, cast
@@ -39,6 +39,8 @@ from workloads.kafka.system import KafkaSystem, system_of
 ANSWER_S: Final = 1.0
 LISTENERS: Final = {"broker": "client", "controller": "controller"}
 """Role -> the port at which it is asked."""
+WATCHED: Final = "watched-metadata-log"
+"""The capability of systems whose dialects say `metadata-log`."""
 
 
 class KafkaObserver:
@@ -47,13 +49,17 @@ class KafkaObserver:
     name: str = "kafka"
     requires: frozenset[str] = frozenset({"kafka-descriptions"})
 
-    def questions(self, system: System, node: NodeSpec) -> Sequence[Invocation]:
+    def questions(
+        self, system: System, node: NodeSpec, capabilities: Set[str]
+    ) -> Sequence[Invocation]:
         """Those that a node with these roles has an answer for."""
-        known = _exchanges(cast(KafkaSystem, system).dialect())
+        known = {*_exchanges(cast(KafkaSystem, system).dialect()), "log-ends"}
+        if WATCHED in capabilities:
+            known.add("metadata-log")
         return [
             op(f, node=node.name)
             for f, roles in ROLES.items()
-            if (f in known or f == "log-ends") and _listener(roles, node) is not None
+            if f in known and _listener(roles, node) is not None
         ]
 
     def client(self, cluster: Cluster, node: str) -> NodeClient:
@@ -66,7 +72,7 @@ class NodeClient:
     def __init__(self, cluster: Cluster, node: str) -> None:
         system, self._spec = system_of(cluster), cluster.nodes[node]
         dialect = system.dialect()
-        self._exchanges = _exchanges(dialect)
+        self._exchanges = {**_exchanges(dialect), **dialect.of_observer(cluster)}
         self._outcomes = replace(dialect.outcomes, reads=frozenset(ROLES))
         codec = Codec(dialect.messages)
         self._connections = {
@@ -97,9 +103,10 @@ class NodeClient:
         if invocation.f == "log-ends":
             return ends_answer(self._led, connection.call(ends_request(self._led), deadline))
         exchange = self._exchanges[invocation.f]
-        answer = exchange.answer(
-            invocation, connection.call(exchange.request(invocation), deadline)
-        )
+        response = connection.call(exchange.request(invocation), deadline)
+        while (further := exchange.then(response)) is not None:
+            response = connection.call(further.request, deadline)
+        answer = exchange.answer(invocation, response)
         if invocation.f == "describe-topics" and isinstance(answer, Ok):
             self._led = led_by(TopicsView.from_json(answer.value), self._spec.ids["broker"])
         return answer

@@ -15,6 +15,7 @@ from framework.history.event import Invocation, Json
 from framework.plugins.dialect import Dialect, Exchange, UnexpectedResponse
 from framework.plugins.outcomes import Answer, Ok, Refused
 from nodes.adapting.codes import name_of
+from nodes.adapting.log_watch import LogWatch
 from nodes.kraft.adapter.outcomes import OUTCOMES
 from nodes.kraft.adapter.states import NAMES, STATES
 from nodes.kraft.ids import BrokerEpoch, BrokerId
@@ -120,6 +121,8 @@ _VIEW: Final = {
 }
 
 
+NOBODY: Final = 2_000_000_000
+"""The id of no node."""
 DIALECT: Final = Dialect(
     outcomes=OUTCOMES,
     exchanges={
@@ -127,6 +130,7 @@ DIALECT: Final = Dialect(
         "describe-node": Exchange(at="controller", request=node_request, answer=node_answer),
         "describe": Exchange(at="controller", request=describe_request, answer=describe_answer),
     },
+    of_observer=lambda _: {"metadata-log": LogWatch(NOBODY).exchange()},
     messages={
         BrokerHeartbeatRequest: BrokerHeartbeatResponse,
         ReadTopicsRequest: ReadTopicsResponse,

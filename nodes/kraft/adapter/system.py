@@ -15,6 +15,7 @@ from framework.plugins.host import Image
 from framework.plugins.system import Cluster, NodeSpec, NodeState, System
 from nodes.adapting import processes
 from nodes.adapting.layout import layout
+from nodes.adapting.log_watch import WATCHED
 from nodes.kraft.adapter import image, security
 from nodes.kraft.adapter.connecting import connect, exchange
 from nodes.kraft.adapter.dialect import DIALECT
@@ -59,6 +60,7 @@ class KraftSystem(System):
                 "request-ids",
                 "strict-metadata-log",
                 "snapshots",
+                WATCHED,
             }
         )
         | EVIDENCE

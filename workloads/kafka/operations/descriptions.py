@@ -1,5 +1,5 @@
 """What a node tells anybody of its cluster: `describe-quorum`, `describe-node`, `describe-cluster`,
-`describe-topics`, `log-ends`. They have no key and ask for no value."""
+`describe-topics`, `log-ends`, `metadata-log`. They have no key and ask for no value."""
 
 from __future__ import annotations
 
@@ -72,3 +72,17 @@ class LogEnds(Value):
     """Of partitions that a broker leads (`log-ends`), without those of which it would not tell."""
 
     ends: tuple[LogEnd, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogPart(Value):
+    """What a controller gave of the metadata log, from offset `begin` on and below its high
+    watermark (`metadata-log`). Of each record the leader epoch and the CRC-32C of its value.
+    `diverging`: by the controller, the log that it gave before is one only below this offset."""
+
+    leader_epoch: int
+    high_watermark: int
+    begin: int
+    epochs: tuple[int, ...]
+    crcs: tuple[int, ...]
+    diverging: int | None = omitted()
