@@ -62,7 +62,7 @@ PLUGINS: Mapping[str, Mapping[str, Any]] = {
         name: SimpleNamespace(
             name=name,
             requires=frozenset({needs}),
-            questions=lambda system, node: [op("what", node=node.name)],
+            questions=lambda system, node, capabilities: [op("what", node=node.name)],
         )
         for name, needs in (("deaf", "topics"), ("keen", "shelves"))
     },
