@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from benchmarks.known_kafka_bugs import BUGS, OUT_OF_REACH, Bug
+from benchmarks.known_kafka_bugs import BUGS, NOT_SHOWN, OUT_OF_REACH, Bug
 from framework.checking.reading import read_unsealed
 from framework.checking.results import CheckerResult, checker_result
 from framework.checking.run_checks import judged_run
@@ -85,7 +85,10 @@ def page(results: Results) -> Iterator[str]:
     for bug in BUGS:
         if any((bug.id, version) in results for version in bug.releases):
             yield from _section(bug, results)
-    yield "## Not tried\n"
+    yield "## Tried, and not shown by a checker\n"
+    yield "| issue | what was tried, and what came of it |\n| --- | --- |"
+    yield from (f"| {issue} | {tried} |" for issue, tried in NOT_SHOWN)
+    yield "\n## Not tried\n"
     yield "| issue | why no run shows it |\n| --- | --- |"
     yield from (f"| {issue} | {why} |" for issue, why in OUT_OF_REACH)
 

@@ -64,26 +64,6 @@ BUGS: Final = (
         found_by=("observed-cluster", "let-go"),
     ),
     Bug(
-        id="KAFKA-14616",
-        title="A topic that is made anew while a broker is down never gets its replica there",
-        what=(
-            "The broker that comes back finds the directory of the topic that was deleted "
-            "meanwhile. In KRaft mode a release before 3.7.0 opens it for the new one, logs "
-            "InconsistentTopicIdException, and follows no leader of that partition again. Only "
-            "then it sees that the directory is nobody's, and deletes it. Its replica stays out "
-            "of sync in peace."
-        ),
-        source="https://github.com/apache/kafka/pull/15230",
-        releases={"3.3.2": True, "3.6.2": True, "3.7.0": False},
-        workload="topics:live_names=20",
-        nemesis="kill:target=b1,interval=14",
-        time_limit_s=50,
-        rate=30,
-        observe_s=1,
-        settings=QUICK,
-        found_by=("observed-cluster", "all-in-sync"),
-    ),
-    Bug(
         id="deleted-configuration",
         title="A topic that is created again has the configuration of the one that was deleted",
         what=(
@@ -101,6 +81,19 @@ BUGS: Final = (
         found_by=("asked-is-made", "configurations"),
     ),
 )
+
+NOT_SHOWN: Final = (
+    (
+        "KAFKA-14616",
+        "a topic that is made anew while a broker is down never gets its replica there: "
+        "`topics:live_names=20` with `kill:target=b1,interval=14` for 50 s, one run on 3.3.2 and "
+        "one on 3.6.2. The broker that comes back logs InconsistentTopicIdException, and some "
+        "replicas stay out of sync in all answers until the next fault, 13 and 15 s later. On a "
+        "machine so loaded that is less than `all-in-sync` of `observed-cluster` asks for, twice "
+        "`recovery_s`. 3.7.0 was not run",
+    ),
+)
+"""Issue, and what was tried."""
 
 OUT_OF_REACH: Final = (
     (
@@ -128,4 +121,4 @@ OUT_OF_REACH: Final = (
         "unclean end, and a process that is killed here leaves what the kernel had",
     ),
 )
-"""Issue, and why no run shows it. None of them was tried."""
+"""Issue, and why no run shows it yet. None of them was tried."""

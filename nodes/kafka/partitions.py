@@ -52,7 +52,8 @@ class Partitions:
             partition["leader"] = record["leader"]
             partition["leader_epoch"] += 1
         partition["partition_epoch"] += 1
-        news = {name: record[name] for name in CHANGED if record[name] is not None}
+        # Releases before 3.7 have no eligible leaders.
+        news = {name: record[name] for name in CHANGED if record.get(name) is not None}
         partition |= news
         replaced = not news.keys().isdisjoint(PLACED)
         return "PartitionRecord" if replaced else "PartitionChangeRecord", dict(partition)

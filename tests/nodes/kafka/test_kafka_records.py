@@ -111,9 +111,19 @@ def test_a_record_that_is_cut_short_is_refused() -> None:
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A controller's directory after the run."""
-    home = tmp_path / "nodes" / "c1"
+    return kept(tmp_path, LOG, SNAPSHOT, STORED / "quorum-state")
+
+
+@pytest.fixture
+def older(tmp_path: Path) -> Path:
+    """That of one of 3.3.2."""
+    return kept(tmp_path / "older", OLDER / LOG.name, OLDER_SNAPSHOT)
+
+
+def kept(folder: Path, *files: Path) -> Path:
+    home = folder / "nodes" / "c1"
     (home / METADATA).mkdir(parents=True)
-    for path in (LOG, SNAPSHOT, STORED / "quorum-state"):
+    for path in files:
         shutil.copy(path, home / METADATA)
     return home
 
@@ -124,6 +134,16 @@ def left(home: Path, kind: type[Evidence] = Evidence) -> list[Any]:
 
 def test_partitions_change_as_their_records_say_together(home: Path) -> None:
     """A leader's epoch rises with each new leader, a partition's with each record."""
+    assert_epochs_rise(home)
+
+
+def test_partitions_of_an_older_release_change_so_as_well(older: Path) -> None:
+    """Its records have fewer fields."""
+    assert_epochs_rise(older, renamed=True)
+
+
+def assert_epochs_rise(home: Path, *, renamed: bool = False) -> None:
+    """`renamed`: a record that names the leader again raises its epoch, too."""
     epochs: dict[tuple[str, int], tuple[int, int, int]] = {}
     changed = 0
     for each in left(home, changes.PartitionState):
@@ -134,6 +154,7 @@ def test_partitions_change_as_their_records_say_together(home: Path) -> None:
             assert each.partition_epoch == partition_epoch + 1
             assert each.leader_epoch in (leader_epoch, leader_epoch + 1)
             assert each.leader == leader or each.leader_epoch == leader_epoch + 1
+            assert renamed or each.leader != leader or each.leader_epoch == leader_epoch
             changed += 1
         epochs[each.key] = (each.leader, each.leader_epoch, each.partition_epoch)
     assert changed > 20
