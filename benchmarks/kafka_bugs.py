@@ -102,7 +102,7 @@ def _section(bug: Bug, results: Results) -> Iterator[str]:
     for version, has in bug.releases.items():
         if runs := results.get((bug.id, version)):
             shown = sum(shows(run, bug) for run in runs)
-            said = "yes" if has else "no"
+            said = {True: "yes", False: "no", None: "not known"}[has]
             yield f"| {version} | {said} | {shown} of {len(runs)} | {_finding(runs, clause)} |"
     yield ""
 
