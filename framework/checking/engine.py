@@ -1,4 +1,4 @@
-"""Checking stored runs: all checkers over all runs in one Spark job."""
+"""Checking stored runs: all checkers over all runs in one Spark job, or over some hundred."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -110,12 +110,22 @@ def check_each(
         else:
             given = tuple(sorted(run.checker_options(options).items()))
             alike.setdefault((given, found.evidence_parts), []).append(number)
+    most = _RUNS_PER_CORE * spark.sparkContext.defaultParallelism
     for (given, _), group in alike.items():
-        asked = [
-            (runs[number], found) for number in group if isinstance(found := held[number], Held)
-        ]
-        results = _check_alike(spark, asked, checkers, dict(given), read_s, finish)
-        yield from zip(group, results, strict=True)
+        for first in range(0, len(group), most):
+            numbers = group[first : first + most]
+            asked = [
+                (runs[number], found)
+                for number in numbers
+                if isinstance(found := held[number], Held)
+            ]
+            results = _check_alike(spark, asked, checkers, dict(given), read_s, finish)
+            yield from zip(numbers, results, strict=True)
+
+
+_RUNS_PER_CORE: Final = 64
+"""Runs that a job judges, for each core: enough to keep all at work, while what the driver is given
+of them, some 80 KB a run, does not grow with all that there are."""
 
 
 def _check_alike(
@@ -126,7 +136,7 @@ def _check_alike(
     read_s: float,
     finish: Finish | None,
 ) -> Iterator[RunResult]:
-    """Runs whose checkers have the same options, and that are about as long, in one job."""
+    """Some runs whose checkers have the same options, and that are about as long, in one job."""
     began = monotonic()
     own = checkers_of(run for run, _ in runs)
     wanted = {

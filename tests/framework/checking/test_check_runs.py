@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.cloudpickle import register_pickle_by_value
 
+from framework.checking import engine
 from framework.checking.engine import check_runs, check_stored
 from framework.checking.keyed import Outcome, budget_s, judged, keyed
 from framework.checking.outcomes_table import read_outcomes
@@ -146,6 +147,20 @@ def test_many_runs_in_one_go(spark: Any, tmp_path: Path) -> None:
         assert written["checkers"][0]["name"] == "no-nines"
         names = {path.name for path in folder.iterdir()}
         assert names == {"plan.json", "history.jsonl", "verdict.json", "sealed"}
+
+
+def test_of_very_many_runs_a_job_judges_some(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_RUNS_PER_CORE", 1)
+    values = (1, 9, 1, 9, 1)
+    runs = [make_run(tmp_path / "n" / str(at), *call(0, "x", v)) for at, v in enumerate(values)]
+    spark.sparkContext.setJobGroup("some", "")
+    results = check_runs(spark, runs, ["no-nines"])
+    jobs = spark.sparkContext.statusTracker().getJobIdsForGroup("some")
+    assert [result.run for result in results] == [f"n/{at}" for at in range(5)]
+    assert [result.verdict is Verdict.INVALID for result in results] == [v == 9 for v in values]
+    assert len(jobs) > 2
 
 
 def test_checked_runs_are_in_the_table_of_all(spark: Any, tmp_path: Path) -> None:
