@@ -76,7 +76,7 @@ def controls(folder: Path, into: Path) -> None:
         another_offset: {"kafka-log", "partition-data"},
         served_zombie: {"zombie-fencing"},
         second_winner: {"isr-linearizability"},
-        isr_that_never_was: {"isr-linearizability", "isr-chain", "uncommitted-never-visible"},
+        isr_that_never_was: {"isr-chain", "uncommitted-never-visible"},
         another_record: {"log-matching", "identity-uniqueness"},
         half_a_log: {"voter-durability"},
     }
