@@ -167,17 +167,20 @@ def _compared(root: Path, events: Mapping[str, int]) -> None:
     for name, count in events.items():
         found[name], tasks = checked(root / name)
         shown = " | ".join(f"{found[name][figure]:g}" for figure in _FIGURES)
-        times = f"{_beside_one(found, events, name):.2f}" if count else ""
+        times = _beside_one(found, events, name) if count else ""
         print(f"| {name} | {count:,} | {shown} | {times} |", flush=True)
     report(tasks)
 
 
 def _beside_one(
     found: Mapping[str, Mapping[str, Any]], events: Mapping[str, int], name: str
-) -> float:
-    """What an event of these runs costs, of one run's: processor time, without that of nothing."""
+) -> str:
+    """What an event of these runs costs, of one run's: processor time, without that of nothing. A
+    dash where the one run cost no more than nothing did."""
     fixed, one, many = (float(found[each]["processor_s"]) for each in ("none", "one", name))
-    return (many - fixed) / events[name] / ((one - fixed) / events["one"])
+    if one <= fixed:
+        return "-"
+    return f"{(many - fixed) / events[name] / ((one - fixed) / events['one']):.2f}"
 
 
 if __name__ == "__main__":
