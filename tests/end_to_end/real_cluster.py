@@ -24,7 +24,11 @@ def metadata(port: int, topic: str | None) -> Any:
     asked = None
     if topic is not None:
         asked = (MetadataRequestTopic(topic_id=None, name=topic),)  # type: ignore[arg-type]
-    request = MetadataRequest(topics=asked, include_topic_authorized_operations=False)
+    request = MetadataRequest(
+        topics=asked,
+        allow_auto_topic_creation=False,
+        include_topic_authorized_operations=False,
+    )
     return call(port, request).topics
 
 
