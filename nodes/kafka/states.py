@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from kio.schema.describe_cluster.v0.request import DescribeClusterRequest
 from kio.schema.describe_quorum.v1 import request as quorum
+from kio.schema.describe_quorum.v1 import response as described
 from kio.schema.find_coordinator.v4.request import FindCoordinatorRequest
 from kio.schema.metadata.v12.request import MetadataRequest
 from kio.schema.types import TopicName
@@ -61,15 +62,23 @@ def lagging(connect: Connect, timeout_s: float) -> tuple[set[int], set[int]] | N
         log = _quorum(connect, time.monotonic() + timeout_s)
     except SILENT:
         return None
-    if log is None:
-        return None
+    return None if log is None else followers(log)
+
+
+def followers(log: described.PartitionData) -> tuple[set[int], set[int]]:
+    """The ids of all replicas, and of those that lag: what is committed they do not have, or they
+    have long not been at the end. A replica that was cut off a moment ago had caught up just
+    before."""
     replicas = [*log.current_voters, *log.observers]
     now = max(_ms(each.last_fetch_timestamp) for each in replicas)
     lag = {
         int(each.replica_id)
         for each in replicas
         if each.replica_id != log.leader_id
-        and (_ms(each.last_caught_up_timestamp) < now - CAUGHT_UP_MS)
+        and (
+            each.log_end_offset < log.high_watermark
+            or _ms(each.last_caught_up_timestamp) < now - CAUGHT_UP_MS
+        )
     }
     return {int(each.replica_id) for each in replicas}, lag
 

@@ -1,60 +1,53 @@
-"""What Apache Kafka's nodes are taken to be, by their answers."""
+"""Who has the metadata log to its end, by an active controller's answer."""
 
-from datetime import timedelta
-from typing import Any
+from datetime import UTC, datetime
 
 import pytest
+from kio.schema.describe_quorum.v1 import response as described
 from kio.schema.errors import ErrorCode
-from kio.schema.find_coordinator.v4.request import FindCoordinatorRequest
-from kio.schema.find_coordinator.v4.response import Coordinator, FindCoordinatorResponse
 from kio.schema.types import BrokerId
-from kio.static.primitive import i32, i32Timedelta
+from kio.static.primitive import i32, i64
 
-from nodes.kafka import states
+from nodes.kafka.states import CAUGHT_UP_MS, followers
 
-
-def answered(monkeypatch: pytest.MonkeyPatch, answer: Any) -> list[tuple[str, Any]]:
-    """What is asked from now on, all of it answered so; an exception is raised."""
-    asked: list[tuple[str, Any]] = []
-
-    def ask(connect: object, listener: str, request: Any, deadline: float) -> Any:
-        asked.append((listener, request))
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    monkeypatch.setattr(states, "_ask", ask)
-    return asked
+NOW_MS = 1_700_000_000_000
 
 
-def coordinator(code: ErrorCode) -> FindCoordinatorResponse:
-    found = Coordinator(
-        key="of-nobody",
-        node_id=BrokerId(4),
-        host="b1",
-        port=i32(9092),
-        error_code=code,
-        error_message=None,
+def replica(number: int, end: int, caught_up_ms_ago: int = 0) -> described.ReplicaState:
+    return described.ReplicaState(
+        replica_id=BrokerId(number),
+        log_end_offset=i64(end),
+        last_fetch_timestamp=at(NOW_MS),
+        last_caught_up_timestamp=at(NOW_MS - caught_up_ms_ago),
     )
-    return FindCoordinatorResponse(
-        throttle_time=i32Timedelta.parse(timedelta()), coordinators=(found,)
-    )
+
+
+def at(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)
 
 
 @pytest.mark.parametrize(
-    ("answer", "able"),
+    ("voter", "broker", "lag"),
     [
-        (coordinator(ErrorCode.none), True),
-        (coordinator(ErrorCode.coordinator_not_available), False),
-        (ConnectionRefusedError(), False),
-        (ValueError("no FindCoordinatorResponse"), False),
+        (replica(3, 100), replica(4, 100), set()),
+        (replica(3, 105), replica(4, 100), set()),
+        (replica(3, 99), replica(4, 100), {3}),  # cut off a moment ago
+        (replica(3, 100), replica(4, 99), {4}),
+        (replica(3, 100, CAUGHT_UP_MS), replica(4, 100), set()),
+        (replica(3, 100, CAUGHT_UP_MS + 1), replica(4, 50), {3, 4}),
     ],
 )
-def test_groups_can_be_where_a_broker_knows_their_coordinator(
-    monkeypatch: pytest.MonkeyPatch, answer: Any, able: bool
+def test_who_lags(
+    voter: described.ReplicaState, broker: described.ReplicaState, lag: set[int]
 ) -> None:
-    asked = answered(monkeypatch, answer)
-    assert states.coordinated(lambda *_: pytest.fail("nobody connects"), 1.0) == able
-    ((listener, request),) = asked
-    assert listener == "client"
-    assert isinstance(request, FindCoordinatorRequest)
+    """1 leads: of itself it need not say anything."""
+    log = described.PartitionData(
+        partition_index=i32(0),
+        error_code=ErrorCode.none,
+        leader_id=BrokerId(1),
+        leader_epoch=i32(3),
+        high_watermark=i64(100),
+        current_voters=(replica(1, 0, 9_000), replica(2, 100), voter),
+        observers=(broker,),
+    )
+    assert followers(log) == ({1, 2, 3, 4}, lag)
