@@ -32,6 +32,8 @@ class Enough:
     _answered: Counter[str] = field(default_factory=Counter)
     _telling: Counter[str] = field(default_factory=Counter)
     _ok: Counter[str] = field(default_factory=Counter)
+    _since: dict[str, bool] = field(default_factory=dict)
+    """Kinds that were asked for since the first fault: whether one of them was ok."""
     _injected: Counter[str] = field(default_factory=Counter)
     _bit: Counter[str] = field(default_factory=Counter)
 
@@ -43,6 +45,8 @@ class Enough:
             self._answered[event.f] += event.type in ("ok", "fail")
             self._telling[event.f] += event.type == "ok" or event.asserts is not None
             self._ok[event.f] += event.type == "ok"
+            if self._injected:
+                self._since[event.f] = self._since.get(event.f, False) or event.type == "ok"
 
     def _fault(self, event: Event) -> None:
         fault = FaultOp.parse(event.f)
@@ -75,6 +79,8 @@ class Enough:
                 yield f"{self._telling[f]} of {asked} {f} told anything, {telling} are enough"
             elif not self._ok[f]:
                 yield f"0 of {asked} {f} ok"
+            elif not self._since.get(f, True):
+                yield f"no {f} ok since the first fault"
         least = ENOUGH * len(self._asked)
         if self._ok.total() < least:
             yield f"{self._ok.total()} operations ok, {least} are enough"

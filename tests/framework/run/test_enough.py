@@ -109,6 +109,19 @@ def test_it_ends_when_it_has_done_enough() -> None:
     assert enough.went_on, "plan.json keeps that it did"
 
 
+def test_what_never_succeeded_again_after_the_first_fault_goes_on() -> None:
+    enough = made(("read", "ok", 60), ("create", "ok", 60), faults=[BIT])
+    assert not enough.goes_on(), "nothing was asked for since"
+    for f in ("read", "create"):
+        enough.event(Invocation(process=1, f=f))
+    enough.event(Completion(type="ok", process=1, f="read"))
+    enough.event(Completion(type="fail", process=1, f="create"))
+    assert enough.goes_on()
+    assert enough.went_on == "no create ok since the first fault"
+    enough.event(Completion(type="ok", process=1, f="create"))
+    assert not enough.goes_on()
+
+
 def test_a_fault_that_was_asked_for_and_never_came() -> None:
     enough = made(("read", "ok", 60), faults=[BIT])
     enough.faults = ["kill", "pause"]
