@@ -5,8 +5,6 @@ what it was given below the high watermark: of each record the leader epoch, and
 value, as readers of disks tell of theirs. Where the log begins with a snapshot, it goes on behind.
 """
 
-import datetime
-import uuid
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,19 +12,17 @@ from crc32c import crc32c
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v17 import request as fetch
 from kio.schema.fetch.v17 import response as fetched
-from kio.schema.types import BrokerId
-from kio.static.primitive import i32, i32Timedelta, i64
 
 from framework.history.event import Invocation
 from framework.plugins.dialect import Exchange, Further, UnexpectedResponse
 from framework.plugins.outcomes import Answer, Ok, Refused
 from nodes.adapting.codes import name_of
+from nodes.adapting.metadata_fetch import fetch_request, log_of
 from nodes.kafka_files.batches import scan
 from nodes.kafka_files.records import records
 
 WATCHED: Final = "watched-metadata-log"
 """The capability of a system whose controllers can be asked so."""
-METADATA_TOPIC: Final = uuid.UUID(int=1)
 MOST_BYTES: Final = 256 * 1024
 """Of one answer."""
 
@@ -50,21 +46,13 @@ class LogWatch:
 
     def request(self) -> fetch.FetchRequest:
         """What is new; nothing is waited for."""
-        log = fetch.FetchPartition(
-            partition=i32(0),
-            current_leader_epoch=i32(self.leader_epoch),
-            fetch_offset=i64(self.position),
-            last_fetched_epoch=i32(self.last_epoch),
-            partition_max_bytes=i32(MOST_BYTES),
-        )
-        return fetch.FetchRequest(
+        return fetch_request(
+            self.position,
+            self.last_epoch,
+            self.leader_epoch,
+            replica_id=self.replica_id,
             cluster_id=self.cluster_id,
-            replica_state=fetch.ReplicaState(replica_id=BrokerId(self.replica_id)),
-            max_wait=i32Timedelta.parse(datetime.timedelta()),
-            min_bytes=i32(0),
-            max_bytes=i32(MOST_BYTES),
-            topics=(fetch.FetchTopic(topic_id=METADATA_TOPIC, partitions=(log,)),),
-            forgotten_topics_data=(),
+            most_bytes=MOST_BYTES,
         )
 
     def then(self, response: fetched.FetchResponse) -> Further[fetch.FetchRequest] | None:
@@ -79,12 +67,9 @@ class LogWatch:
 
     def answer(self, invocation: Invocation, response: fetched.FetchResponse) -> Answer:
         """Ok: `LogPart` of `workloads.kafka.operations.descriptions`."""
-        if response.error_code != ErrorCode.none:
+        log = log_of(response)
+        if log is None:
             return Refused(name_of(response.error_code))
-        try:
-            ((log,),) = (topic.partitions for topic in response.responses)
-        except ValueError:
-            raise UnexpectedResponse(f"{response!r:.300}") from None
         if log.error_code != ErrorCode.none:
             return Refused(name_of(log.error_code))
         diverging = log.diverging_epoch.end_offset if log.diverging_epoch.end_offset >= 0 else None

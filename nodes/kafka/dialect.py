@@ -9,6 +9,7 @@ from typing import Final
 from framework.plugins.dialect import Dialect, Exchanges, Leadership
 from framework.plugins.system import Cluster
 from nodes.adapting.log_watch import WATCHED, LogWatch
+from nodes.adapting.metadata_fetch import NOBODY
 from nodes.kafka.following import Follower
 from nodes.kafka.outcomes import OUTCOMES
 from nodes.kafka.registering import Registering
@@ -17,7 +18,6 @@ from nodes.kafka.states import WHO_LEADS, led_log
 
 PLAYED: Final = frozenset({"committed-topic-read", "synthetic-brokers", WATCHED})
 """Capabilities of systems whose brokers clients play, and whose log they fetch."""
-NOBODY: Final = -1
 PLAYED_SINCE: Final = "3.9"
 """BrokerRegistration 4 and Fetch 17 (KIP-1022, KIP-853)."""
 

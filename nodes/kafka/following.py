@@ -6,8 +6,6 @@ new alone; a snapshot first, where the controller wants that. A controller that 
 does not know it, may answer: what is shown was committed, but need not be the newest.
 """
 
-import datetime
-import uuid
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -16,16 +14,16 @@ from kio.schema.fetch.v17 import request as fetch
 from kio.schema.fetch.v17 import response as fetched
 from kio.schema.fetch_snapshot.v0 import request as snapshot
 from kio.schema.fetch_snapshot.v0 import response as given
-from kio.static.primitive import i32, i32Timedelta, i64
+from kio.static.primitive import i32, i64
 
 from framework.history.event import Invocation, Json
 from framework.plugins.dialect import Exchange, Further, UnexpectedResponse
 from framework.plugins.outcomes import Answer, Ok, Refused
 from nodes.adapting.codes import name_of
+from nodes.adapting.metadata_fetch import fetch_request, log_of
 from nodes.kafka.states import METADATA_LOG
 from nodes.kafka.topics import Topics, whole_batches
 
-METADATA_TOPIC: Final = uuid.UUID(int=1)
 FETCH_BYTES: Final = 8 * 1024 * 1024
 NOT_CAUGHT_UP: Final = "NOT_CAUGHT_UP"
 """A leader that does not know yet what is committed: less than this client had been given."""
@@ -97,20 +95,12 @@ class Follower:
     # --- the log --------------------------------------------------------------------------
 
     def _fetch(self) -> fetch.FetchRequest:
-        log = fetch.FetchPartition(
-            partition=i32(0),
-            current_leader_epoch=i32(self.leader_epoch),
-            fetch_offset=i64(self.position),
-            last_fetched_epoch=i32(self.last_epoch),
-            partition_max_bytes=i32(FETCH_BYTES),
-        )
-        return fetch.FetchRequest(
+        return fetch_request(
+            self.position,
+            self.last_epoch,
+            self.leader_epoch,
             cluster_id=self.cluster_id,
-            max_wait=i32Timedelta.parse(datetime.timedelta()),
-            min_bytes=i32(0),
-            max_bytes=i32(FETCH_BYTES),
-            topics=(fetch.FetchTopic(topic_id=METADATA_TOPIC, partitions=(log,)),),
-            forgotten_topics_data=(),
+            most_bytes=FETCH_BYTES,
         )
 
     def _learned(self, log: fetched.PartitionData) -> bool:
@@ -162,10 +152,11 @@ class Follower:
 
 def _log(response: Response) -> Log | None:
     """None: the request as a whole was refused."""
+    if isinstance(response, fetched.FetchResponse):
+        return log_of(response)
     if response.error_code != ErrorCode.none:
         return None
-    topics = response.responses if isinstance(response, fetched.FetchResponse) else response.topics
-    found: list[Log] = [each for topic in topics for each in topic.partitions]
+    found = [each for topic in response.topics for each in topic.partitions]
     if len(found) != 1:
         raise UnexpectedResponse(f"{response!r:.300}")
     return found[0]

@@ -15,7 +15,8 @@ from kio.static.primitive import i32, i32Timedelta, i64
 from framework.generators import op
 from framework.plugins.dialect import UnexpectedResponse
 from framework.plugins.outcomes import Answer, Ok, Refused
-from nodes.adapting.log_watch import METADATA_TOPIC, LogWatch
+from nodes.adapting.log_watch import LogWatch
+from nodes.adapting.metadata_fetch import METADATA_TOPIC
 from nodes.kafka_files.batches import scan
 from nodes.kafka_files.records import records
 

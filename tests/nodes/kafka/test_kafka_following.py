@@ -18,7 +18,8 @@ from kio.static.primitive import i32, i32Timedelta, i64
 from framework.generators import op
 from framework.plugins.dialect import UnexpectedResponse
 from framework.plugins.outcomes import Answer, Ok, Refused
-from nodes.kafka.following import METADATA_TOPIC, NOT_CAUGHT_UP, Follower
+from nodes.adapting.metadata_fetch import METADATA_TOPIC
+from nodes.kafka.following import NOT_CAUGHT_UP, Follower
 from nodes.kafka.states import METADATA_LOG
 from nodes.kafka.topics import Topics, whole_batches
 from nodes.kafka_files.batches import scan
