@@ -25,7 +25,7 @@ class Failed:
 defect, *tests = sys.argv[1:]
 importlib.import_module("nodes.kraft.defects." + defect.replace("-", "_")).install()
 failed = Failed()
-pytest.main(["-q", "-n", "0", "-p", "no:cacheprovider", *tests], plugins=[failed])
+pytest.main(["-q", "-n", "0", "-p", "no:cacheprovider", "--tb=no", *tests], plugins=[failed])
 print(json.dumps(sorted(failed.names)))
 """
 
