@@ -121,10 +121,20 @@ def committed(
     request: OffsetCommitRequest, error: ErrorCode, refused: Map[TopicPartition, ErrorCode]
 ) -> ResponsePayload:
     """The answer to OffsetCommit: `error` for all partitions that were not refused before."""
-    schema = schema_of(request)
-    topic_schema = item_schema(schema, "topics")
+    topics = _codes(
+        request,
+        lambda topic, partition: refused.get((topic, partition), error),
+    )
+    return make(schema_of(request), throttle_time=NO_THROTTLE, topics=topics)
+
+
+def _codes(
+    request: OffsetCommitRequest | OffsetDeleteRequest, code: Callable[[str, int], ErrorCode]
+) -> tuple[Entity, ...]:
+    """The topics of an answer that has a code for each partition that was asked for."""
+    topic_schema = item_schema(schema_of(request), "topics")
     partition_schema = item_schema(topic_schema, "partitions")
-    topics = tuple(
+    return tuple(
         make(
             topic_schema,
             name=topic.name,
@@ -132,14 +142,13 @@ def committed(
                 make(
                     partition_schema,
                     partition_index=each.partition_index,
-                    error_code=refused.get((topic.name, int(each.partition_index)), error),
+                    error_code=code(topic.name, int(each.partition_index)),
                 )
                 for each in topic.partitions
             ),
         )
         for topic in request.topics
     )
-    return make(schema, throttle_time=NO_THROTTLE, topics=topics)
 
 
 def fetched(
@@ -306,8 +315,6 @@ def offsets_deleted(
     schema = schema_of(request)
     if result.error != ErrorCode.none:
         return make(schema, throttle_time=NO_THROTTLE, error_code=result.error, topics=())
-    topic_schema = item_schema(schema, "topics")
-    partition_schema = item_schema(topic_schema, "partitions")
 
     def code(topic: str, partition: int) -> ErrorCode:
         kept = topic in result.kept
@@ -318,21 +325,7 @@ def offsets_deleted(
         schema,
         throttle_time=NO_THROTTLE,
         error_code=ErrorCode.none,
-        topics=tuple(
-            make(
-                topic_schema,
-                name=topic.name,
-                partitions=tuple(
-                    make(
-                        partition_schema,
-                        partition_index=each.partition_index,
-                        error_code=code(topic.name, int(each.partition_index)),
-                    )
-                    for each in topic.partitions
-                ),
-            )
-            for topic in request.topics
-        ),
+        topics=_codes(request, code),
     )
 
 
