@@ -19,11 +19,10 @@ from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.kinds import LogOnDisk, disk_of
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
-from framework.plugins.capabilities import NODE_ANSWERS
+from framework.plugins.capabilities import NODE_ANSWERS, WATCHED_LOG
 from framework.plugins.checker import DISKS, LEDGER, Clause, Count, Finding
 
 ASKED: Final = "metadata-log"
-WATCHED: Final = "watched-metadata-log"
 
 GIVEN_KEPT: Final = Clause(
     name="given-kept",
@@ -145,6 +144,6 @@ class ObservedLog(RunChecker):
         "What controllers gave of the metadata log to an observer, below the high watermark, is "
         "one log, and on the disks in the end"
     )
-    requires = frozenset({NODE_ANSWERS, WATCHED}) | disk_of(LogOnDisk)
+    requires = frozenset({NODE_ANSWERS, WATCHED_LOG}) | disk_of(LogOnDisk)
     clauses = (GIVEN_KEPT, ONE_LOG)
     check_run = RunCheck(observed_log, disk=LOG_KINDS, observations=True)

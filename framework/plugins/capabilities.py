@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+WATCHED_LOG: Final = "watched-metadata-log"
 CAPABILITIES: Final[Mapping[str, str]] = {
     "kafka-topics": "topics that Kafka's protocol creates, deletes and lists",
     "topic-configs": "topics that are created with a configuration, which brokers show",
@@ -20,7 +21,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "groups": "consumer groups",
     "kafka-descriptions": "nodes that tell anybody of the cluster in Kafka's protocol",
     "metadata-log": "a replicated log of metadata records",
-    "watched-metadata-log": "controllers that give the metadata log to anybody who fetches it",
+    WATCHED_LOG: "controllers that give the metadata log to anybody who fetches it",
     "request-ids": "requests with an id, by which a repeated one is known",
     "kept-votes": "votes that voters keep on disk for as long as an epoch lasts",
     "strict-metadata-log": "a metadata log in which what belongs together stands together, "

@@ -21,8 +21,6 @@ from nodes.adapting.metadata_fetch import fetch_request, log_of
 from nodes.kafka_files.batches import scan
 from nodes.kafka_files.records import records
 
-WATCHED: Final = "watched-metadata-log"
-"""The capability of a system whose controllers can be asked so."""
 MOST_BYTES: Final = 256 * 1024
 """Of one answer."""
 

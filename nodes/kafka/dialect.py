@@ -6,9 +6,10 @@ Kafka's own AlterPartition, which every client here knows.
 
 from typing import Final
 
+from framework.plugins.capabilities import WATCHED_LOG
 from framework.plugins.dialect import Dialect, Exchanges, Leadership
 from framework.plugins.system import Cluster
-from nodes.adapting.log_watch import WATCHED, LogWatch
+from nodes.adapting.log_watch import LogWatch
 from nodes.adapting.metadata_fetch import NOBODY
 from nodes.kafka.following import Follower
 from nodes.kafka.outcomes import OUTCOMES
@@ -16,7 +17,7 @@ from nodes.kafka.registering import Registering
 from nodes.kafka.settings import SESSION, SHORT, cluster_id
 from nodes.kafka.states import WHO_LEADS, led_log
 
-PLAYED: Final = frozenset({"committed-topic-read", "synthetic-brokers", WATCHED})
+PLAYED: Final = frozenset({"committed-topic-read", "synthetic-brokers", WATCHED_LOG})
 """Capabilities of systems whose brokers clients play, and whose log they fetch."""
 PLAYED_SINCE: Final = "3.9"
 """BrokerRegistration 4 and Fetch 17 (KIP-1022, KIP-853)."""

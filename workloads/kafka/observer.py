@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 
 from framework.generators import op
 from framework.history.event import Completion, Invocation
+from framework.plugins.capabilities import WATCHED_LOG
 from framework.plugins.dialect import Dialect, Exchange, UnexpectedResponse
 from framework.plugins.outcomes import (
     Answer,
@@ -39,8 +40,6 @@ from workloads.kafka.system import KafkaSystem, system_of
 ANSWER_S: Final = 1.0
 LISTENERS: Final = {"broker": "client", "controller": "controller"}
 """Role -> the port at which it is asked."""
-WATCHED: Final = "watched-metadata-log"
-"""The capability of systems whose dialects say `metadata-log`."""
 
 
 class KafkaObserver:
@@ -54,7 +53,7 @@ class KafkaObserver:
     ) -> Sequence[Invocation]:
         """Those that a node with these roles has an answer for."""
         known = {*_exchanges(cast(KafkaSystem, system).dialect()), "log-ends"}
-        if WATCHED in capabilities:
+        if WATCHED_LOG in capabilities:
             known.add("metadata-log")
         return [
             op(f, node=node.name)

@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from framework.evidence.kinds import Evidence
 from framework.history.event import Recorded
+from framework.plugins.capabilities import WATCHED_LOG
 from framework.plugins.checker import Table
 from framework.plugins.dialect import Dialect
 from framework.plugins.host import Image
 from framework.plugins.system import Cluster, NodeSpec, NodeState, System
 from nodes.adapting import processes
 from nodes.adapting.layout import layout
-from nodes.adapting.log_watch import WATCHED
 from nodes.kraft.adapter import image, security
 from nodes.kraft.adapter.connecting import connect, exchange
 from nodes.kraft.adapter.dialect import DIALECT
@@ -60,7 +60,7 @@ class KraftSystem(System):
                 "request-ids",
                 "strict-metadata-log",
                 "snapshots",
-                WATCHED,
+                WATCHED_LOG,
             }
         )
         | EVIDENCE
