@@ -1,6 +1,7 @@
 """A broker that clients drained is gone: nobody shows it as a leader."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,9 @@ from judging import clause_of, judged
 from planted_runs import PLAN, Story
 
 from checkers.controlled_shutdown_safety import ControlledShutdownSafety
-from checkers.folds.departures import SOON_NS
+from checkers.folds.departures import Grant, disturbed, refused_beside, shown_after
+from framework.evidence.clocks import Moment
+from framework.evidence.run_events import FaultRecord
 from framework.history.event import Json
 from framework.history.pairing import Operation
 from framework.verdict import Verdict
@@ -97,6 +100,11 @@ def answers_name_it_though_it_said_that_it_was_let_go(story: Story) -> None:
     read(story, BROKER)
 
 
+@PLANTED.violation("b1 shows it", "0 more", on=lambda: gone(ms=3_000 - 1 - 1e-6))
+def went_just_in_time(story: Story) -> None:
+    read(story, BROKER)
+
+
 @PLANTED.violation("b1 shows it", "0 more", on=gone)
 def shown_after_another_used_its_key(story: Story) -> None:
     beat = {"broker_id": BROKER, "broker_epoch": 1, "target": "active"}
@@ -170,9 +178,61 @@ def went_without_a_grant() -> Story:
 
 
 def waited_in_vain() -> Story:
-    """Nobody tells why it went, and it went late."""
-    story = gone(ms=SOON_NS / 1e6)
+    """Nobody tells why it went, and it went late: a ms passes with each event."""
+    story = gone(ms=3_000 - 1)
     read(story, BROKER)
+    return story
+
+
+def nobody_saw_when_it_went() -> Story:
+    story = gone()
+    story.operations = [
+        replace(each, completed_ns=None) if each.f == "drain" else each for each in story.operations
+    ]
+    read(story, BROKER)
+    return story
+
+
+def nobody_knows_which_it_was() -> Story:
+    story = gone()
+    for each in story.operations:
+        if each.f == "drain":
+            each.result = {"granted": True, "broker_id": None}
+    story.op("metadata", "t", None, {"partitions": [{"leader": None}]}, node="b1")
+    return story
+
+
+def was_not_let_go_as_its_client_says() -> Story:
+    """The operation failed, whatever else came with that."""
+    story = gone()
+    story.operations = [
+        replace(each, type="fail") if each.f == "drain" else each for each in story.operations
+    ]
+    read(story, BROKER)
+    return story
+
+
+def began_when_it_was_drained() -> Story:
+    """Whether it served before nobody can tell."""
+    story = Story()
+    story.plan = {**PLAN, "capabilities": WITHOUT_EVENTS, "recovery_s": 2.0}
+    started = story.invoke("start", KEY)
+    asked = story.invoke("drain", KEY)
+    story.complete(started, "ok", {"broker_id": BROKER})
+    story.complete(asked, "ok", {"granted": None, "broker_id": BROKER})
+    read(story, BROKER)
+    return story
+
+
+def drained_before_the_cluster_settled() -> Story:
+    """That it settled in the end says nothing of what was before."""
+    story = Story()
+    story.plan = {**PLAN, "capabilities": WITHOUT_EVENTS, "recovery_s": 2.0}
+    served(story)
+    with story.fault():
+        drain(story)
+        read(story, BROKER)
+    story.final()
     return story
 
 
@@ -261,6 +321,11 @@ LOOK_ALIKES: list[Callable[[], Story]] = [
     answered_when_it_may_be_back,
     went_without_a_grant,
     waited_in_vain,
+    nobody_saw_when_it_went,
+    nobody_knows_which_it_was,
+    was_not_let_go_as_its_client_says,
+    began_when_it_was_drained,
+    drained_before_the_cluster_settled,
     had_not_served,
     nothing_is_known_of_it_before,
     did_not_go_in_time,
@@ -280,6 +345,31 @@ def test_look_alike_is_accepted(made: Callable[[], Any]) -> None:
     assert clause_of(result, "shown-no-more").compared == 0
 
 
+@pytest.mark.parametrize("again", ["start", "restart", "bounce", "replace"])
+def test_it_is_gone_until_it_may_be_back(again: str) -> None:
+    story = gone()
+    story.op(again, KEY, None, {"broker_id": BROKER})
+    read(story, BROKER)
+    result = judged(CHECKER, story)
+    assert not result.findings
+    assert clause_of(result, "shown-no-more").compared == 0
+
+
+def test_an_answer_of_which_nobody_knows_when_it_came() -> None:
+    """It came after it was asked for."""
+    story = gone()
+    read(story)
+    story.operations[-1] = replace(story.operations[-1], completed_ns=None)
+    story.faults = [held(90 * S, None)]
+    assert shown_after(story.run_events(), "clause") == (1, [])
+
+
+def test_what_shows_it_and_is_no_read() -> None:
+    story = gone()
+    story.op("create", "t", None, shown(BROKER), node="b1")
+    assert shown_after(story.run_events(), "clause") == (0, [])
+
+
 @pytest.mark.parametrize("settled", [True, False])
 def test_in_the_end_there_is_peace_once_the_cluster_has_settled(settled: bool) -> None:
     found = judged(CHECKER, soon_after_a_fault(settled=settled)).findings
@@ -290,3 +380,99 @@ def test_topic_without_a_replica_on_it_shows_nothing() -> None:
     story = gone()
     story.op("metadata", "u", None, {"partitions": [{"leader": 5, "replicas": [5, 6]}]}, node="b1")
     assert clause_of(judged(CHECKER, story), "shown-no-more").compared == 0
+
+
+# --- that are let go ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    outage: float = 3.0
+    share: float = 0.5
+    afterwards: float = 1.0
+
+
+S = 1_000_000_000
+
+
+def left(begin_s: float, granted_s: float, *, within_ns: int = 0) -> Grant:
+    begin, granted = round(begin_s * S), round(granted_s * S)
+    return Grant(4, 7, Moment(begin, within_ns), Moment(granted, within_ns), "b1")
+
+
+def produced(begin_ns: int, end_ns: int, type: Any = "fail") -> Operation:
+    return Operation(
+        index=begin_ns,
+        end=end_ns,
+        process=0,
+        f="produce",
+        key="t/0",
+        value=None,
+        type=type,
+        invoked_ns=begin_ns,
+        completed_ns=end_ns,
+    )
+
+
+def beside(grants: list[Grant], *operations: Operation, fault: bool = False) -> tuple[int, int]:
+    """Produces, and how many partitions refused them for too long."""
+    story = Story(operations=list(operations), plan={"recovery_s": 1.0})
+    if fault:
+        story.faults = [held(10 * S, 10 * S)]
+    tried, _, findings = refused_beside(grants, story.run_events(), Limits(), "clause")
+    return tried, len(findings)
+
+
+def held(since_ns: int | None, until_ns: int | None) -> FaultRecord:
+    return FaultRecord(id=1, fault="kill", injected_ns=since_ns, healed_ns=until_ns)
+
+
+@pytest.mark.parametrize(("more_ns", "found"), [(-1, 0), (0, 1), (1, 1)])
+def test_too_long_is_what_the_bound_says(more_ns: int, found: int) -> None:
+    refused = [produced(10 * S, 11 * S), produced(12 * S, 13 * S + more_ns)]
+    assert beside([left(9, 13)], *refused) == (2, found)
+
+
+def test_the_longest_time_without_an_answer_counts() -> None:
+    """Not the time from the first to the last that was refused."""
+    refused = [produced(10 * S, 11 * S), produced(12 * S, 13 * S)]
+    assert beside([left(9, 13)], refused[0], produced(11 * S, 11 * S, "ok"), refused[1]) == (3, 0)
+
+
+@pytest.mark.parametrize(
+    ("begin_ns", "end_ns", "counts"),
+    [(10 * S, 14 * S, 1), (10 * S - 1, 14 * S, 0), (10 * S, 14 * S + 1, 0)],
+)
+def test_what_is_surely_between_the_wish_and_some_time_after(
+    begin_ns: int, end_ns: int, counts: int
+) -> None:
+    """Clocks tell the time within 1 s: not before the latest that it may have asked to leave, and
+    not after the earliest that the time afterwards may have ended."""
+    produce = produced(begin_ns, end_ns, "ok")
+    assert beside([left(9, 14, within_ns=S)], produce) == (counts, 0)
+
+
+def test_of_several_that_left_those_in_peace_count() -> None:
+    operations = [produced(10 * S, 10 * S, "ok"), produced(20 * S, 20 * S, "ok")]
+    grants = [left(10, 10), left(20, 20)]
+    assert beside(grants, *operations) == (2, 0)
+    assert beside(grants, *operations, fault=True) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("since_ns", "until_ns", "counts"),
+    [
+        (20 * S, None, True),
+        (20 * S + 1, None, False),
+        (5 * S, 9 * S, True),
+        (5 * S, 9 * S - 1, False),
+        (None, 9 * S, True),
+        (None, 9 * S - 1, False),
+    ],
+)
+def test_a_fault_disturbs_until_the_system_got_over_it(
+    since_ns: int | None, until_ns: int | None, counts: bool
+) -> None:
+    """Which takes a second; of one of which nobody knows when it began, it held before."""
+    story = Story(plan={"recovery_s": 1.0}, faults=[held(since_ns, until_ns)])
+    assert disturbed(story.run_events(), 10 * S, 20 * S) == counts

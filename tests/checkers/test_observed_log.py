@@ -11,6 +11,8 @@ from planted_disks import NOTHING, crc_of
 from planted_runs import PLAN, Story, assert_invalid, assert_valid
 
 from checkers.observed_log import ObservedLog, observed_log
+from framework.evidence.kinds import LogOnDisk, disk_of
+from framework.plugins.capabilities import NODE_ANSWERS, WATCHED_LOG, unmet
 
 CHECKER = ObservedLog()
 VOTERS = ("c1", "c2", "c3")
@@ -51,6 +53,7 @@ def clean() -> Story:
     gave(story, "c1", 7, 12)
     story.ask("c3", "metadata-log", type="fail", error="NOT_LEADER_OR_FOLLOWER")
     gave(story, "c2", 4, 9)
+    story.ask("c2", "describe-quorum", {"leader": 2})
     return story
 
 
@@ -124,6 +127,14 @@ def test_a_disk_that_was_not_read_is_missed() -> None:
     story = clean()
     story.disks.lost |= {"c2"}
     assert_unknown(CHECKER, story, "given-kept")
+    assert clause_of(judged(CHECKER, story), "given-kept").compared == 0
+
+
+@pytest.mark.parametrize("lacking", [NODE_ANSWERS, WATCHED_LOG])
+def test_it_needs_nodes_that_give_their_log_to_anybody(lacking: str) -> None:
+    available = {NODE_ANSWERS, WATCHED_LOG} | disk_of(LogOnDisk)
+    assert unmet(CHECKER.requires, available) is None
+    assert unmet(CHECKER.requires, available - {lacking})
 
 
 def test_while_nodes_go_on_their_disks_are_no_judge() -> None:
@@ -181,3 +192,11 @@ def test_findings_name_both_answers() -> None:
     assert_invalid(observed_log(story.run_events()), "committed twice")
     (found,) = observed_log(story.run_events()).findings
     assert found.operations == (story.observations[2].index, story.observations[-1].index)
+
+
+def test_of_an_answer_the_first_difference_is_found() -> None:
+    """What follows it is another log."""
+    story = clean()
+    gave(story, "c2", 5, 9, epochs={6: 2, 7: 2, 8: 2})
+    (found,) = observed_log(story.run_events()).findings
+    assert "offset 6" in found.message

@@ -1,9 +1,10 @@
 """What a leader counted as a voter's is on that voter's disk."""
 
+import pytest
 from contract import Plants
 from hypothesis import given
 from hypothesis import strategies as st
-from judging import assert_unknown, judged
+from judging import assert_unknown, clause_of, judged
 from planted_runs import Story, assert_invalid, assert_valid
 
 from checkers.voter_durability import VoterDurability, voter_durability
@@ -92,7 +93,48 @@ def leader_counted_what_the_voter_never_had(story: Story) -> None:
 def test_nobody_asked_is_unknown() -> None:
     story = clean()
     story.observations.clear()
-    assert judged(CHECKER, story).verdict is Verdict.UNKNOWN
+    result = judged(CHECKER, story)
+    assert result.verdict is Verdict.UNKNOWN
+    assert "no leader said" in clause_of(result, "kept").note
+
+
+def test_only_leaders_that_name_voters_are_asked() -> None:
+    story = clean()
+    story.ask("c1", "describe-quorum", type="fail", error="NOT_LEADER_OR_FOLLOWER")
+    story.ask("c1", "describe-quorum", {"leader": 1, "leader_epoch": 1, "voters": []})
+    story.ask("c1", "metadata-log", {"voters": [[2, 99]], "high_watermark": 99, "leader": 1})
+    outcome = voter_durability(story.run_events())
+    assert_valid(outcome)
+    assert outcome.figures["answers"] == 2
+
+
+def test_a_voter_that_is_in_no_plan_has_no_disk() -> None:
+    story = clean()
+    asked(story, {1: 6, 2: 6, 3: 4, 9: 6}, 6)
+    assert_valid(voter_durability(story.run_events()))
+
+
+def test_voters_of_whom_nobody_says_by_which_id_they_vote() -> None:
+    """A broker's id helps nobody."""
+    story = clean()
+    both = {"ids": {"controller": 1, "broker": 4}, "votes": True}
+    story.plan = {"nodes": {"c1": both, "c2": both, "b1": {"ids": {"broker": 9}}}}
+    assert "which of its ids" in clause_of(judged(CHECKER, story), "kept").note
+
+
+def test_a_voter_that_is_alone_has_nobody_to_be_held_against() -> None:
+    story = story_of({"c1": 6})
+    story.plan = {"nodes": {"c1": story.plan["nodes"]["c1"], "b1": {"ids": {"broker": 9}}}}
+    asked(story, {1: 6}, 6)
+    assert "has one voter" in clause_of(judged(CHECKER, story), "kept").note
+
+
+def test_a_finding_shows_the_answer_and_the_disk() -> None:
+    story = clean()
+    story.disks.cut("c2", 5)
+    (found,) = voter_durability(story.run_events()).findings
+    assert found.operations == (story.observations[-1].index,)
+    assert [each["node"] for each in found.events] == ["c2"]
 
 
 def test_a_voter_whose_disk_cannot_be_read_is_missed() -> None:
@@ -101,9 +143,10 @@ def test_a_voter_whose_disk_cannot_be_read_is_missed() -> None:
     assert_unknown(CHECKER, story, "kept")
 
 
-def test_a_voter_that_no_leader_ever_counted_is_missed() -> None:
+@pytest.mark.parametrize("end", [-1, 0])
+def test_a_voter_that_no_leader_ever_counted_is_missed(end: int) -> None:
     story = story_of({"c1": 6, "c2": 6, "c3": 5})
-    asked(story, {1: 6, 2: 6, 3: -1}, 6)
+    asked(story, {1: 6, 2: 6, 3: end}, 6)
     assert_unknown(CHECKER, story, "kept")
 
 

@@ -1,0 +1,78 @@
+"""Who is in service, and under which epoch, by the records below an offset."""
+
+import pytest
+
+from checkers.folds.service import OfBroker, Service
+from framework.evidence.changes import BrokerFenced, BrokerRegistered, BrokerUnfenced
+from framework.evidence.kinds import BrokerEpoch, BrokerId, LeaderEpoch, Offset
+
+Kind = type[BrokerRegistered] | type[BrokerFenced] | type[BrokerUnfenced]
+IN, OUT, NEW = BrokerUnfenced, BrokerFenced, BrokerRegistered
+
+
+def record(offset: int, kind: Kind, epoch: int, broker: int = 4) -> OfBroker:
+    return kind(
+        node="c1",
+        incarnation="c1-0",
+        seq=offset,
+        at_ns=offset,
+        ref=f"c1:{offset}",
+        offset=Offset(offset),
+        epoch=LeaderEpoch(1),
+        broker_id=BrokerId(broker),
+        broker_epoch=BrokerEpoch(epoch),
+    )
+
+
+def stands(service: Service, offset: int, broker: int = 4) -> tuple[int, bool] | None:
+    """(epoch, whether it serves)."""
+    found = service.before(offset, broker)
+    return None if found is None else (found.epoch, found.serves)
+
+
+def test_what_stands_below_an_offset() -> None:
+    service = Service.of([record(3, NEW, 7), record(5, IN, 7), record(9, OUT, 7)])
+    assert [stands(service, offset) for offset in (3, 4, 5, 6, 9, 10)] == [
+        None,
+        (7, False),
+        (7, False),
+        (7, True),
+        (7, True),
+        (7, False),
+    ]
+    assert stands(service, 10, broker=5) is None
+
+
+def test_of_each_offset_the_first_counts_and_the_log_is_in_order() -> None:
+    service = Service.of([record(5, IN, 7), record(3, NEW, 7), record(5, OUT, 7)])
+    assert stands(service, 9) == (7, True)
+
+
+def test_brokers_stand_by_themselves() -> None:
+    service = Service.of([record(3, NEW, 7), record(4, NEW, 8, 5), record(5, IN, 8, 5)])
+    assert stands(service, 9) == (7, False)
+    assert stands(service, 9, broker=5) == (8, True)
+
+
+@pytest.mark.parametrize(
+    ("last", "epoch", "serves"),
+    [(IN, 7, True), (OUT, 7, False), (IN, 8, False), (OUT, 8, False)],
+    ids=["as it served", "as it was fenced", "another process", "another, after a fence"],
+)
+def test_a_process_that_registers_again_stays_what_it_was(
+    last: Kind, epoch: int, serves: bool
+) -> None:
+    """What was before its last record says nothing."""
+    before = OUT if last is IN else IN
+    earlier = [record(3, before, 6), record(4, before, 6)]
+    service = Service.of([*earlier, record(5, last, 7), record(9, NEW, epoch)])
+    assert stands(service, 10) == (epoch, serves)
+
+
+@pytest.mark.parametrize(
+    ("unknown", "known"),
+    [([], True), ([2, 4], True), ([6], False), ([2, 9], False), ([10], True), ([2, 11], True)],
+)
+def test_what_nobody_has_the_record_of_may_have_changed_it(unknown: list[int], known: bool) -> None:
+    service = Service.of([record(5, IN, 7)], unknown)
+    assert stands(service, 10) == ((7, True) if known else None)
