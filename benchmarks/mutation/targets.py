@@ -81,12 +81,30 @@ def _users(module: str) -> set[str]:
 
 
 def _kafka_log() -> Iterator[Target]:
-    """A target a file, all with the checker's tests."""
-    tests, checkers = (f"{TESTS}/kafka_log",), ("kafka-log",)
+    """A target a file, with its own tests; of those that have none, with all of the checker's."""
+    home, checkers = f"{TESTS}/kafka_log", ("kafka-log",)
     for path in sorted((ROOT / "checkers/kafka_log").glob("[!_]*.py")):
         if path.stem != "precompile":
-            name = f"kafka-log/{path.stem}"
-            yield Target(name, (_module(path),), tests, ROOT, OF_ALL, checkers, _OF_COMPILING)
+            own = tuple(f"{home}/test_{each}.py" for each in _OF_KAFKA_LOG.get(path.stem, ()))
+            yield Target(
+                f"kafka-log/{path.stem}",
+                (_module(path),),
+                own or (home,),
+                ROOT,
+                () if own else OF_ALL,
+                checkers,
+                _OF_COMPILING,
+            )
+
+
+_OF_KAFKA_LOG: Final = {
+    "cycles_graph": ("cycles_graph",),
+    "cycles_time": ("cycles_time",),
+    "judge": ("log_judge",),
+    "passes": ("passes", "consumer_passes"),
+    "records": ("log_records",),
+    "row_columns": ("row_columns", "kafka_rows"),
+}
 
 
 def _linearizability() -> Iterator[Target]:

@@ -32,6 +32,8 @@ SENT, POLLED = 0, 1
 _SMALLEST_RECORD: Final = 6
 """Bytes of `[0,1],`: a text has no more records than that allows."""
 _WRONG: Final = -1
+_NO_TEXT: Final = -1
+"""The end of one that is null."""
 _SEND, _POLL = word_of('"send"'), word_of('"poll"')
 
 
@@ -108,7 +110,7 @@ def _records(data: Bytes, at: int, end: int, row: int, made: Ints, count: int) -
     at, more = entered(data, at, end, LIST)
     while more:
         made[0, count], made[1, count] = row, POLLED
-        made[2, count], made[3, count] = 0, 0
+        made[2, count], made[3, count] = 0, _NO_TEXT
         at = _record(data, at, end, made, count)
         if at < 0:
             break
@@ -125,8 +127,8 @@ def _send(data: Bytes, at: int, end: int, row: int, made: Ints, count: int) -> t
     stop = past(data, at, end) if more else _WRONG
     if stop < 0:
         return _WRONG, count
-    made[2, count], made[3, count] = 0, 0
-    if _record(data, at, stop, made, count) != stop or made[3, count] != 0:
+    made[3, count] = _NO_TEXT
+    if _record(data, at, stop, made, count) != stop or made[3, count] != _NO_TEXT:
         made[4, count], made[5, count], made[6, count] = NONE, at, stop
     made[0, count], made[1, count] = row, SENT
     made[2, count], made[3, count] = key, after

@@ -31,12 +31,9 @@ def offsets(numbers: Ints) -> Known:
     return Known(np.where(numbers < 0, NONE, numbers))
 
 
-def arrow(column: Any, field: pa.Field, count: int) -> pa.Array:
+def arrow(column: Any, field: pa.Field, count: int) -> pa.Array | pa.ChunkedArray:
     """A column of `count` rows of the field's type, from whatever it is; None: all null."""
     if column is None:
-        if pa.types.is_dictionary(field.type):
-            indices = pa.nulls(count, pa.int32())
-            return pa.DictionaryArray.from_arrays(indices, pa.array([], pa.string()))
         return pa.nulls(count, field.type)
     if field.name == "previous_ns":
         column = Known(column)
@@ -45,24 +42,18 @@ def arrow(column: Any, field: pa.Field, count: int) -> pa.Array:
         return pa.array(np.where(missing, 0, column.numbers), field.type, mask=missing)
     if isinstance(column, np.ndarray):
         return pa.array(column.astype(field.type.to_pandas_dtype()), field.type)
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    return column if column.type == field.type else column.cast(field.type)
+    return column.cast(field.type)
 
 
-def dictionary(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
+def dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
     """The column as one array of names."""
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    if isinstance(column, pa.ChunkedArray):
-        column = column.unify_dictionaries().combine_chunks()
-    return column.cast(NAME)
+    return column.dictionary_encode().unify_dictionaries().combine_chunks().cast(NAME)
 
 
 def codes(column: pa.ChunkedArray) -> Ints:
     """Equal numbers for equal names; -1 for null."""
     indices = dictionary(column).indices.fill_null(-1)
-    made: Ints = indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    made: Ints = indices.to_numpy().astype(np.int64)
     return made
 
 

@@ -1,6 +1,7 @@
 """What follows in a client and in real time is what the definitions say, with few edges."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,6 +65,26 @@ def test_one_leads_to_all_that_were_invoked_when_it_had_completed(found: Operati
             left += fresh
         led = {each for vertex in (at, *reached) for each in after[vertex] if each < count}
         assert led == {n for n in range(count) if completed[at] and end[at] < op[n]}
+
+
+def test_instants_are_a_chain() -> None:
+    """Three one after the other, while another is under way, which ends with the last."""
+    op, end, _, completed = columns([(0, 7, 0, True), (1, 2, 1, True), (3, 4, 1, True)])
+    some = (np.append(op, 5), np.append(end, 6), np.append(completed, True))
+    instants, (source, target) = realtime_edges(*some)
+    assert instants == 3
+    ends = [(0, 6), (1, 4), (2, 5), (3, 6)]
+    chain, invoked = [(4, 5), (5, 6)], [(4, 2), (5, 3)]
+    assert list(zip(source.tolist(), target.tolist(), strict=True)) == ends + chain + invoked
+
+
+@pytest.mark.parametrize("last", [3, 5_000])
+def test_what_is_no_operation_is_nowhere(last: int) -> None:
+    """Also before the first, and after the last."""
+    op = np.array([0, last], np.int64)
+    wanted = np.array([-2, -1, 0, 1, last - 1, last, last + 1, last + 2, 9_999], np.int64)
+    assert places(op, wanted).tolist() == [-1, -1, 0, -1, -1, 1, -1, -1, -1]
+    assert places(op[:0], wanted).tolist() == [-1] * len(wanted)
 
 
 @settings(deadline=None)
