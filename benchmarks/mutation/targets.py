@@ -99,8 +99,10 @@ def _kafka_log() -> Iterator[Target]:
 
 _OF_KAFKA_LOG: Final = {
     "cycles_graph": ("cycles_graph",),
+    "cycles_spread": ("cycles_suspects",),
     "cycles_time": ("cycles_time",),
     "judge": ("log_judge",),
+    "model": ("log_model",),
     "passes": ("passes", "consumer_passes"),
     "records": ("log_records",),
     "row_columns": ("row_columns", "kafka_rows"),
