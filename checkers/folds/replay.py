@@ -18,6 +18,7 @@ from framework.evidence.changes import (
     BrokerFenced,
     BrokerRegistered,
     BrokerUnfenced,
+    BrokerUnregistered,
     Change,
     ConfigSet,
     EndPoint,
@@ -114,6 +115,11 @@ def _register(state: Replay, change: BrokerRegistered) -> None:
         end_points=change.end_points,
         rack=change.rack,
     )
+
+
+def _unregister(state: Replay, change: BrokerUnregistered) -> None:
+    state.touched.add(("broker", change.broker_id))
+    state.brokers.pop(change.broker_id, None)
 
 
 def _fence(state: Replay, change: BrokerFenced) -> None:
@@ -254,6 +260,7 @@ def _request(state: Replay, change: RequestRemembered) -> None:
 
 _TAKES: Final[Mapping[type[Change], Callable[[Replay, Any], None]]] = {
     BrokerRegistered: _register,
+    BrokerUnregistered: _unregister,
     BrokerFenced: _fence,
     BrokerUnfenced: _unfence,
     TopicCreated: _topic,

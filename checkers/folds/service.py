@@ -6,10 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from framework.evidence.changes import BrokerFenced, BrokerRegistered, BrokerUnfenced
+from framework.evidence.changes import (
+    BrokerFenced,
+    BrokerRegistered,
+    BrokerUnfenced,
+    BrokerUnregistered,
+)
 
-OfBroker: TypeAlias = BrokerRegistered | BrokerFenced | BrokerUnfenced
-OF_BROKERS = (BrokerRegistered, BrokerFenced, BrokerUnfenced)
+OfBroker: TypeAlias = BrokerRegistered | BrokerUnregistered | BrokerFenced | BrokerUnfenced
+OF_BROKERS = (BrokerRegistered, BrokerUnregistered, BrokerFenced, BrokerUnfenced)
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,8 +89,8 @@ class EndPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerRegistered(Change):
-    """A broker is registered under a new epoch, fenced at first. `process`: the incarnation id
-    that its process chose."""
+    """A broker is registered under a new epoch, fenced at first; or, under the epoch that it has,
+    its registration is amended. `process`: the incarnation id that its process chose."""
 
     kind: ClassVar[str] = "broker-registered"
     broker_id: BrokerId
@@ -98,6 +98,15 @@ class BrokerRegistered(Change):
     process: str | None = None
     end_points: tuple[EndPoint, ...] = ()
     rack: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerUnregistered(Change):
+    """The broker of this epoch is no longer registered."""
+
+    kind: ClassVar[str] = "broker-unregistered"
+    broker_id: BrokerId
+    broker_epoch: BrokerEpoch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

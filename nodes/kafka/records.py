@@ -126,6 +126,11 @@ def _broker(head: Fields, record: Fields) -> Evidence:
     )
 
 
+def _unregistered(head: Fields, record: Fields) -> Evidence:
+    broker_id, broker_epoch = record["broker_id"], record["broker_epoch"]
+    return changes.BrokerUnregistered(**head, broker_id=broker_id, broker_epoch=broker_epoch)
+
+
 def _fenced(head: Fields, record: Fields) -> Evidence:
     return changes.BrokerFenced(**head, broker_id=record["id"], broker_epoch=record["epoch"])
 
@@ -166,6 +171,7 @@ def _producer_ids(head: Fields, record: Fields) -> Evidence:
 
 _CHANGES: Final[Mapping[str, Callable[[Fields, Fields], Evidence]]] = {
     "RegisterBrokerRecord": _broker,
+    "UnregisterBrokerRecord": _unregistered,
     "FenceBrokerRecord": _fenced,
     "UnfenceBrokerRecord": _unfenced,
     "BrokerRegistrationChangeRecord": _registration,

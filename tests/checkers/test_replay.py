@@ -9,6 +9,7 @@ from planted_runs import OTHER, TOPIC
 from checkers.folds.committed_log import known_log
 from checkers.folds.metadata_digest import Digest, digest
 from checkers.folds.replay import Partition, Replay, Topic, states
+from framework.evidence.changes import BrokerUnregistered
 from framework.evidence.kinds import ImageForm
 from nodes.kraft.adapter.image_form import IMAGE_FORM
 
@@ -63,6 +64,16 @@ def test_broker_that_registers_again_begins_anew() -> None:
     state = after(story)
     assert not state.live(4) and not state.brokers[4].activated
     assert state.touched == {("broker", 4)}
+
+
+def test_broker_that_is_no_longer_registered_is_none() -> None:
+    state = replayed(cluster())
+    state.touched.clear()
+    head = {"node": "c1", "incarnation": "1", "seq": 9, "within_ns": 0, "ref": "r", "epoch": 1}
+    for _ in range(2):
+        state.feed(BrokerUnregistered(**head, offset=state.end, broker_id=4, broker_epoch=0))
+        assert not state.live(4) and state.live(5)
+        assert state.touched == {("broker", 4)}
 
 
 def test_brokers_that_are_unknown_are_not_in_service() -> None:

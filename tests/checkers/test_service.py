@@ -3,11 +3,16 @@
 import pytest
 
 from checkers.folds.service import OfBroker, Service
-from framework.evidence.changes import BrokerFenced, BrokerRegistered, BrokerUnfenced
+from framework.evidence.changes import (
+    BrokerFenced,
+    BrokerRegistered,
+    BrokerUnfenced,
+    BrokerUnregistered,
+)
 from framework.evidence.kinds import BrokerEpoch, BrokerId, LeaderEpoch, Offset
 
-Kind = type[BrokerRegistered] | type[BrokerFenced] | type[BrokerUnfenced]
-IN, OUT, NEW = BrokerUnfenced, BrokerFenced, BrokerRegistered
+Kind = type[OfBroker]
+IN, OUT, NEW, GONE = BrokerUnfenced, BrokerFenced, BrokerRegistered, BrokerUnregistered
 
 
 def record(offset: int, kind: Kind, epoch: int, broker: int = 4) -> OfBroker:
@@ -46,6 +51,11 @@ def test_what_stands_below_an_offset() -> None:
 def test_of_each_offset_the_first_counts_and_the_log_is_in_order() -> None:
     service = Service.of([record(5, IN, 7), record(3, NEW, 7), record(5, OUT, 7)])
     assert stands(service, 9) == (7, True)
+
+
+def test_who_is_no_longer_registered_serves_nobody() -> None:
+    service = Service.of([record(5, IN, 7), record(6, GONE, 7), record(7, NEW, 7)])
+    assert [stands(service, offset) for offset in (6, 7, 8)] == [(7, True), (7, False), (7, False)]
 
 
 def test_brokers_stand_by_themselves() -> None:

@@ -10,6 +10,7 @@ import base64
 import json
 import re
 import shutil
+import struct
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,6 +27,7 @@ from nodes.kafka.disk import METADATA, left_on_disk
 from nodes.kafka.partitions import Partitions
 from nodes.kafka.record_reader import read_leader_change, read_record
 from nodes.kafka.record_schemas import RECORDS
+from nodes.kafka.records import Records
 from nodes.kafka_files.batches import scan
 from nodes.kafka_files.records import records
 
@@ -312,3 +314,18 @@ def test_who_was_last_known_to_be_eligible_may_lead_where_nobody_is() -> None:
     record |= {"topic_id": "t", "partition_id": 0, "isr": (), "leader": -1}
     record |= {"leader_epoch": 1, "partition_epoch": 2}
     assert partition_state(record)["eligible"] == (6,)
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [(1, changes.BrokerUnregistered), (7, changes.BrokerFenced), (8, changes.BrokerUnfenced)],
+)
+def test_who_leaves_or_comes_into_service_is_told(
+    home: Path, number: int, kind: type[changes.Change]
+) -> None:
+    """The record's bytes: frame, type, version, id, epoch, and no tagged fields."""
+    head = {"node": "c1", "incarnation": "1", "seq": 1, "within_ns": 0, "ref": "r", "epoch": 2}
+    value = bytes([1, number, 0]) + struct.pack(">iq", 4, 7) + bytes(1)
+    change = Records(home, ()).change({**head, "offset": 9}, None, value, control=False)
+    expected = kind(**head, offset=9, broker_id=4, broker_epoch=7)  # type: ignore[call-arg]
+    assert change == expected
