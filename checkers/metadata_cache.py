@@ -8,12 +8,12 @@ what had been acknowledged longer ago than recovery takes. In turn, each answer 
 point that is left to it: no other choice leaves more to those that follow.
 
 The log is that of the disks. An answer that lists all topics may have looked for their names a
-little earlier than at the topics themselves, as Kafka's brokers do.
+little earlier than at the topics themselves, and at brokers a little later, as Kafka's brokers do.
 """
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import accumulate
@@ -38,6 +38,7 @@ from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Fi
 
 ONE_TOPIC: Final = "metadata"
 ALL_TOPICS: Final = "describe-topics"
+BROKERS: Final = "describe-cluster"
 CHANGES: Final = ("create", "delete")
 ENOUGH: Final = 2
 """Changes: with fewer there is hardly anything to show."""
@@ -50,8 +51,8 @@ ONE_POINT: Final = Clause(
     floor=4,
     because="two brokers, each asked about two topics or twice",
     sources=(LEDGER, CLIENTS, DISKS, EVENTS),
-    blind="a point between two records that were written together; brokers in the answer, and "
-    "topics' configurations",
+    blind="a point between two records that were written together; brokers' addresses, brokers "
+    "that no answer of the run lists, and topics' configurations",
 )
 NO_WAY_BACK: Final = Clause(
     name="points-rise",
@@ -78,13 +79,13 @@ def metadata_cache(events: RunEvents) -> Outcome:
     records, by = _surest(known_log(events))
     points, peace, asked = LogPoints.of(records), Peace.of(events), _asked(events)
     changed = [each for each in events.operations if each.f in CHANGES and each.ok]
-    answers = _answers(asked, points) if records else []
+    answers = _answers([*asked, *_lists(events)], points) if records else []
     placed = list(_placed(answers, Lives(events.faults)))
     owing = list(_owing(placed, peace, _acknowledged(changed, points)))
     found = {
-        ONE_POINT: len(answers),
-        NO_WAY_BACK: sum(each.low.point > 0 for each in placed),
-        KEEPS_UP: len(owing),
+        ONE_POINT: sum(each.of_topics for each in answers),
+        NO_WAY_BACK: sum(each.answer.of_topics and each.low.point > 0 for each in placed),
+        KEEPS_UP: sum(each.answer.of_topics for each, _ in owing),
     }
     occasions = {NO_WAY_BACK: _seldom(asked), KEEPS_UP: _no_peace(asked, changed, peace)}
     counts = {
@@ -92,7 +93,11 @@ def metadata_cache(events: RunEvents) -> Outcome:
         for each in found
     }
     findings = [*_unexplained(placed, by), *_behind(owing, by)]
-    return weighed(counts, findings, {"answers": len(answers)})
+    figures = {
+        "answers": sum(each.of_topics for each in answers),
+        "lists of brokers": sum(bool(each.brokers) for each in answers),
+    }
+    return weighed(counts, findings, figures)
 
 
 def _surest(log: CommittedLog) -> tuple[Sequence[Change], str]:
@@ -118,30 +123,41 @@ class Statement:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """All that `shown` says is true at one point; what it says by leaving topics out was so at that
-    point or, of a process, since its answer before."""
+    point or, of a process, since its answer before. All that it says of `brokers` is true at that
+    point or at a later one."""
 
     operation: Operation
-    shown: Sequence[Statement]
+    shown: Sequence[Statement] = ()
     left_out: Sequence[Statement] = ()
+    brokers: Sequence[Statement] = ()
+
+    @property
+    def of_topics(self) -> bool:
+        return bool(self.shown or self.left_out)
 
     def first(self, low: int) -> int | None:
-        """The first point from `low` on that explains it; None: there is none."""
+        """The first point from `low` on by which all of it is explained; None: there is none."""
         point = latest([low, *(each.true.first(low) for each in self.left_out)])
-        while point is not None:
-            later = latest([point, *(each.true.first(point) for each in self.shown)])
-            if later == point:
-                return point
-            point = later
-        return None
+        return together(self.brokers, together(self.shown, point))
 
     def untrue(self, low: int) -> str:
         """What of it is true nowhere from `low` on; if each is somewhere, all."""
-        said = [*self.shown, *self.left_out]
+        said = [*self.shown, *self.left_out, *self.brokers]
         wrong = [each.says for each in said if each.true.first(low) is None]
         return "; ".join(wrong or [*(each.says for each in said), "never all of it together"])
 
     def __str__(self) -> str:
         return f"{self.operation.node} (operation {self.operation.index})"
+
+
+def together(said: Sequence[Statement], point: int | None) -> int | None:
+    """The first point from there on at which all of it is true; None: there is none."""
+    while point is not None:
+        later = latest([point, *(each.true.first(point) for each in said)])
+        if later == point:
+            return point
+        point = later
+    return None
 
 
 def latest(points: Sequence[int | None]) -> int | None:
@@ -155,26 +171,49 @@ def latest(points: Sequence[int | None]) -> int | None:
 
 
 def _asked(events: RunEvents) -> list[Operation]:
-    """What brokers were asked of their metadata, by clients and observers."""
+    """What brokers were asked of topics, by clients and observers."""
     asked = [each for each in events.operations if each.f == ONE_TOPIC]
     asked += [each for each in events.observations if each.f == ALL_TOPICS]
     return sorted(asked, key=lambda each: each.index)
 
 
+def _lists(events: RunEvents) -> list[Operation]:
+    """What they were asked of brokers alone."""
+    return [each for each in events.observations if each.f == BROKERS]
+
+
 def _answers(asked: Iterable[Operation], points: LogPoints) -> list[Answer]:
-    """Those that say something."""
-    answered = [each for each in asked if each.ok]
-    listed = {
-        topic["name"]
-        for each in answered
-        if each.f == ALL_TOPICS
-        for topic in each.result["topics"]
-    }
+    """Those that say something, in the order in which they were asked for."""
+    answered = sorted((each for each in asked if each.ok), key=lambda each: each.index)
+    of_all = [each for each in answered if each.f != ONE_TOPIC]
+    named = {topic["name"] for each in of_all for topic in _items(each, "topics")}
+    listed = {broker["id"] for each in of_all for broker in _items(each, "brokers")}
+    listing = {broker: _listing(broker, points) for broker in sorted(listed)}
     found = (
-        _of_all(each, points, listed) if each.f == ALL_TOPICS else _of_one(each, points)
+        _of_one(each, points) if each.f == ONE_TOPIC else _of_all(each, points, named, listing)
         for each in answered
     )
-    return [each for each in found if each.shown or each.left_out]
+    return [each for each in found if each.of_topics or each.brokers]
+
+
+def _items(operation: Operation, name: str) -> Sequence[Mapping[str, Recorded]]:
+    return operation.result.get(name) or ()
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What an answer may say of a broker."""
+
+    there: Statement
+    missing: Statement
+
+
+def _listing(broker: int, points: LogPoints) -> Listing:
+    there = points.in_service(broker)
+    return Listing(
+        Statement(f"broker {broker} is listed", there),
+        Statement(f"broker {broker} is not listed", there.others),
+    )
 
 
 def _of_one(operation: Operation, points: LogPoints) -> Answer:
@@ -184,16 +223,26 @@ def _of_one(operation: Operation, points: LogPoints) -> Answer:
     return Answer(operation, list(_topic(name, result, points)))
 
 
-def _of_all(operation: Operation, points: LogPoints, listed: Iterable[str]) -> Answer:
-    """`listed`: the names that any such answer has; others may be nobody's to see."""
-    result = operation.result
-    topics = {str(topic["name"]): topic for topic in result["topics"]}
-    left_out = sorted(set(listed) - topics.keys()) if not result.get("others") else ()
+def _of_all(
+    operation: Operation, points: LogPoints, named: Set[str], listing: Mapping[int, Listing]
+) -> Answer:
+    """`named`, `listing`: the topics and brokers that any such answer has; others may be nobody's
+    to see."""
+    topics = {str(topic["name"]): topic for topic in _items(operation, "topics")}
+    whole = operation.f == ALL_TOPICS and not operation.result.get("others")
+    left_out = sorted(named - topics.keys()) if whole else ()
     return Answer(
         operation,
         [each for name, topic in topics.items() for each in _topic(name, topic, points)],
         [Statement(f"no topic {name}", points.absent(name)) for name in left_out],
+        list(_brokers(operation, listing)) if "brokers" in operation.result else (),
     )
+
+
+def _brokers(operation: Operation, listing: Mapping[int, Listing]) -> Iterator[Statement]:
+    there = {broker["id"] for broker in _items(operation, "brokers")}
+    for broker, each in listing.items():
+        yield each.there if broker in there else each.missing
 
 
 def _topic(name: str, shown: Mapping[str, Recorded], points: LogPoints) -> Iterator[Statement]:

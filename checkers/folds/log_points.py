@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from checkers.folds.service import OF_BROKERS, OfBroker, Service, Standing
 from framework.evidence.changes import (
     NO_LEADER,
     Change,
@@ -38,10 +39,18 @@ class Spans:
         kept = [(begin, end) for begin, end in pairs if begin < end]
         return cls([begin for begin, _ in kept], [end for _, end in kept])
 
+    @property
+    def others(self) -> "Spans":
+        """All points that are in none of these."""
+        return Spans.of(zip([0, *self.ends], [*self.begins, NEVER_AGAIN], strict=True))
+
     def first(self, point: int) -> int | None:
         """The first point in a span, from `point` on; None: there is none."""
         at = bisect_right(self.ends, point)
         return max(point, self.begins[at]) if at < len(self.ends) else None
+
+
+NOWHERE: Final = Spans((), ())
 
 
 @dataclass(slots=True)
@@ -76,10 +85,12 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class LogPoints:
-    """Of topics by their ids, and of their partitions: (point, state from there on)."""
+    """Of topics by their ids, of their partitions: (point, state from there on), and of brokers by
+    their ids: when each is in service."""
 
     lives: Mapping[str, Life]
     states: Mapping[tuple[str, int], Sequence[tuple[int, State]]]
+    service: Mapping[int, Spans]
     _names: Mapping[str, Sequence[Life]] = field(repr=False)
 
     @classmethod
@@ -88,6 +99,7 @@ class LogPoints:
         lives: dict[str, Life] = {}
         states: dict[tuple[str, int], list[tuple[int, State]]] = defaultdict(list)
         names: dict[str, list[Life]] = defaultdict(list)
+        of_brokers: list[OfBroker] = []
         for point, record in enumerate(records, 1):
             match record:
                 case TopicCreated():
@@ -101,7 +113,11 @@ class LogPoints:
                 case PartitionState():
                     before = states[record.key][-1:]
                     states[record.key].append((point, _state(record, before)))
-        return cls(lives, states, names)
+                case _ if isinstance(record, OF_BROKERS):
+                    of_brokers.append(record)
+        standings = Service.of(of_brokers).standings
+        service = {broker: _service(own) for broker, own in standings.items()}
+        return cls(lives, states, service, names)
 
     def topic(self, name: str, topic_id: str) -> Spans:
         """When the name is that topic's."""
@@ -115,9 +131,11 @@ class LogPoints:
     def absent(self, name: str) -> Spans:
         """When there need be no topic of that name: one that is about to go need not be shown."""
         lives = self._names.get(name, ())
-        bounds = [0, *(point for life in lives for point in (life.created, life.going))]
-        bounds.append(NEVER_AGAIN)
-        return Spans.of(zip(bounds[::2], bounds[1::2], strict=True))
+        return Spans.of((life.created, life.going) for life in lives).others
+
+    def in_service(self, broker: int) -> Spans:
+        """When the broker is registered, and not fenced."""
+        return self.service.get(broker, NOWHERE)
 
     def _spans(
         self, key: tuple[str, int], holds: Callable[[State], bool]
@@ -136,3 +154,14 @@ def _state(record: PartitionState, before: Sequence[tuple[int, State]]) -> State
     if isinstance(record, PartitionCreated):
         replicas = sorted(record.replicas)
     return State(record.leader, record.leader_epoch, sorted(record.isr), replicas)
+
+
+def _service(standings: Sequence[Standing]) -> Spans:
+    """Of a broker: a record holds from the point behind it on."""
+    begins = [each.by.offset + 1 for each in standings]
+    ends = [*begins[1:], NEVER_AGAIN]
+    return Spans.of(
+        (begin, end)
+        for begin, end, each in zip(begins, ends, standings, strict=True)
+        if each.serves
+    )

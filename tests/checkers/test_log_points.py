@@ -6,6 +6,10 @@ import pytest
 
 from checkers.folds.log_points import NEVER_AGAIN, LogPoints, Spans
 from framework.evidence.changes import (
+    BrokerFenced,
+    BrokerRegistered,
+    BrokerUnfenced,
+    BrokerUnregistered,
     Change,
     FeatureSet,
     PartitionChanged,
@@ -119,3 +123,30 @@ def test_replicas_may_be_others_and_of_what_nobody_made_they_are_none() -> None:
     assert true(points.state(A, shown(replicas=[6, 4])), 6) == {3, 4, 5}
     assert true(points.state(B, shown(replicas=[])), 6) == {5}
     assert points.state("id-of-nobody", shown()).first(0) is None
+
+
+def broker(kind: type[Change], epoch: int = 7, number: int = 4) -> tuple[type[Change], Any]:
+    return kind, {"broker_id": number, "broker_epoch": epoch}
+
+
+def test_a_broker_is_in_service_where_it_is_registered_and_not_fenced() -> None:
+    points = log(
+        broker(BrokerRegistered),
+        broker(BrokerUnfenced),  # 2
+        broker(BrokerFenced),
+        broker(BrokerRegistered, number=5),
+        broker(BrokerUnfenced),  # 5
+        broker(BrokerRegistered, epoch=9),
+        broker(BrokerUnfenced, epoch=9),  # 7
+        broker(BrokerRegistered, epoch=9),  # amended
+        broker(BrokerUnregistered, epoch=9),
+        broker(BrokerRegistered, epoch=11),
+        broker(BrokerUnfenced, epoch=11),  # 11
+    )
+    assert true(points.in_service(4)) == {2, 5, 7, 8, 11, 12}
+    assert true(points.in_service(4).others) == {0, 1, 3, 4, 6, 9, 10}
+    assert points.in_service(4).first(NEVER_AGAIN - 1) == NEVER_AGAIN - 1
+    assert points.in_service(4).others.first(11) is None
+    for fenced in (5, 6):
+        assert true(points.in_service(fenced)) == set()
+        assert true(points.in_service(fenced).others) == set(range(13))

@@ -1,7 +1,7 @@
 """Each answer of a broker's metadata is a point of the committed log, and points never go back."""
 
-from dataclasses import replace
-from itertools import product
+from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
 from typing import Any
 
 import pytest
@@ -12,12 +12,14 @@ from judging import assert_unknown, clause_of, judged
 from planted_runs import NODES, OTHER, PLAN, TOPIC, Story, assert_invalid, assert_valid
 
 from checkers.metadata_cache import MetadataCache, metadata_cache
+from framework.history.pairing import Operation
 from framework.plugins.checker import DISKS, EVENTS
 from framework.verdict import Verdict
 
 CHECKER = MetadataCache()
 VOTERS = ("c1", "c2", "c3")
 ALL = (4, 5, 6)
+V, W = "33333333-3333-3333-3333-333333333333", "44444444-4444-4444-4444-444444444444"
 
 
 def record(story: Story, kind: str, **fields: Any) -> None:
@@ -53,6 +55,26 @@ def listed(story: Story, node: str = "b1", others: int = 0, **topics: dict[str, 
     """An answer to the observer."""
     named = [{"name": name, **shown} for name, shown in topics.items()]
     story.ask(node, "describe-topics", {"brokers": [], "topics": named, "others": others})
+
+
+def into_service(story: Story, *brokers: int, epoch: int = 7) -> None:
+    for each in brokers:
+        of_broker(story, "BrokerRecord", each, epoch)
+        of_broker(story, "UnfenceBrokerRecord", each, epoch)
+
+
+def of_broker(story: Story, kind: str, broker: int, epoch: int = 7) -> None:
+    record(story, kind, broker_id=broker, broker_epoch=epoch)
+
+
+def brokers_of(*ids: int) -> dict[str, Any]:
+    """Of an answer: the brokers."""
+    return {"brokers": [{"id": each, "host": f"10.0.0.{each}", "port": 9092} for each in ids]}
+
+
+def lists(story: Story, *ids: int, node: str = "b1") -> None:
+    """An answer to the observer, of brokers alone."""
+    story.ask(node, "describe-cluster", brokers_of(*ids))
 
 
 def clean() -> Story:
@@ -150,11 +172,212 @@ def a_broker_that_never_saw_it_go(story: Story) -> None:
     listed(story, "b3", t=shows(), u=shows(OTHER))
 
 
-def _settled_late(story: Story) -> Story:
-    """v is made, and then the cluster is seen to settle once more."""
-    made = "33333333-3333-3333-3333-333333333333"
-    story.create("v", made)
-    topic(story, "v", made)
+def with_lists() -> Story:
+    """What brokers there are comes and goes: 6 is fenced for a while, and a client plays 7. b1 is
+    behind b2. Then the cluster is seen to settle."""
+    story = clean()
+    into_service(story, 4, 5, 6)
+    lists(story, 4, 5, 6, node="b2")
+    of_broker(story, "FenceBrokerRecord", 6)
+    story = _settled_late(story)
+    into_service(story, 7)
+    lists(story, 4, 5, node="b2")
+    lists(story, 4, 5)
+    lists(story, 4, 5, 7, node="b2")
+    for node in ("b1", "b2"):
+        named = [{"name": "t", **shows()}, {"name": "v", **shows(V)}]
+        story.ask(node, "describe-topics", {"topics": named, **brokers_of(4, 5, 7)})
+    return story
+
+
+def test_lists_that_are_late_are_accepted() -> None:
+    result = judged(CHECKER, with_lists())
+    assert result.verdict is Verdict.VALID
+    assert result.figures["lists of brokers"] == 12
+
+
+@PLANTED.violation("had been acknowledged at", "create of v", "broker 6 is listed", on=with_lists)
+def a_fenced_broker_that_is_listed_for_long(story: Story) -> None:
+    lists(story, 4, 5, 6, node="b3")
+
+
+@PLANTED.violation("had been acknowledged at", "broker 6 is listed", on=with_lists)
+def a_fenced_broker_that_is_listed_beside_topics(story: Story) -> None:
+    listing = {"topics": [], "others": 1, **brokers_of(4, 5, 6)}
+    story.ask("b3", "describe-topics", listing)
+
+
+@PLANTED.violation("had been acknowledged at", "broker 6 is not listed", on=with_lists)
+def a_live_broker_that_is_left_out_for_long(story: Story) -> None:
+    of_broker(story, "UnfenceBrokerRecord", 6)
+    story = _settled_late(story, "w", W)
+    lists(story, 4, 5, node="b3")
+
+
+@PLANTED.violation("at none of its points", "broker 9 is listed", on=with_lists)
+def a_broker_that_never_was(story: Story) -> None:
+    lists(story, 4, 5, 9, node="b3")
+
+
+@PLANTED.violation("at none of its points: broker 8 is listed", on=with_lists)
+def a_broker_that_was_never_in_service(story: Story) -> None:
+    of_broker(story, "BrokerRecord", 8)
+    lists(story, 4, 5, 8, node="b3")
+
+
+@PLANTED.violation("at none of its points", "never all of it together", on=with_lists)
+def brokers_that_were_never_there_together(story: Story) -> None:
+    lists(story, 4, 5, 6, 7, node="b3")
+
+
+@PLANTED.violation("which the same process had reached", "broker 6 is listed", on=with_lists)
+def a_list_that_goes_back(story: Story) -> None:
+    lists(story, 4, 5, 6, node="b2")
+
+
+@PLANTED.violation("which the same process had reached", "broker 7 is not listed", on=with_lists)
+def a_list_that_goes_back_to_fewer(story: Story) -> None:
+    lists(story, 4, 5, node="b2")
+
+
+@PLANTED.violation("which the same process had reached", "u is topic 2222", on=with_lists)
+def a_topic_of_before_the_list(story: Story) -> None:
+    read(story, "u", shows(OTHER), "b2")
+
+
+@PLANTED.violation("which the same process had reached", "broker 6 is listed", on=with_lists)
+def a_list_of_before_the_topic(story: Story) -> None:
+    story.plan = {"nodes": NODES}
+    topic(story, "w", W)
+    read(story, "w", shows(W), "b3")
+    lists(story, 4, 5, 6, node="b3")
+
+
+@PLANTED.violation("at none of its points", "never all of it together", on=with_lists)
+def brokers_of_before_the_topics_beside_them(story: Story) -> None:
+    partition(story, TOPIC, 3, isr=[5])
+    named = {"name": "t", **shows(isr=[5])}
+    listing = {"topics": [named], "others": 1, **brokers_of(4, 5, 6)}
+    story.ask("b3", "describe-topics", listing)
+
+
+@PLANTED.violation("had been acknowledged at", "broker 6 is listed", on=with_lists)
+def another_process_of_the_broker_that_is_fenced(story: Story) -> None:
+    """It registered under a new epoch, and nobody unfenced that."""
+    of_broker(story, "UnfenceBrokerRecord", 6)
+    of_broker(story, "BrokerRecord", 6, epoch=9)
+    story = _settled_late(story, "w", W)
+    lists(story, 4, 5, 6, 7, node="b3")
+
+
+@PLANTED.violation("broker 5 is not listed", on=with_lists)
+def a_broker_that_shuts_down_and_is_left_out(story: Story) -> None:
+    _shuts_down(story)
+    lists(story, 4, 7, node="b3")
+
+
+def _shuts_down(story: Story) -> None:
+    """Of that the log says nothing but in words of the system's own: 5 is not fenced yet."""
+    record(story, "ShutdownBegun", broker_id=5, broker_epoch=7)
+
+
+@pytest.mark.parametrize(
+    ("ids", "node"),
+    [((4, 5, 7), "b3"), ((4, 5), "b3"), ((4, 5, 7), "b2")],
+    ids=["as it is", "late", "once more"],
+)
+def test_a_broker_that_shuts_down_is_listed_until_it_is_fenced(
+    ids: tuple[int, ...], node: str
+) -> None:
+    story = with_lists()
+    _shuts_down(story)
+    lists(story, *ids, node=node)
+    assert_valid(metadata_cache(story.run_events()))
+
+
+def test_a_fault_excuses_a_list_that_is_late() -> None:
+    story = with_lists()
+    story.inject(lasts_ms=100, effective=True, healed=False, healed_ns=None)
+    lists(story, 4, 5, 6, node="b3")
+    assert_valid(metadata_cache(story.run_events()))
+
+
+def test_a_fence_of_which_nothing_followed_that_was_acknowledged_may_be_late() -> None:
+    story = with_lists()
+    of_broker(story, "FenceBrokerRecord", 7)
+    lists(story, 4, 5, 7, node="b3")
+    assert_valid(metadata_cache(story.run_events()))
+
+
+def test_a_process_begins_anew_with_its_list() -> None:
+    story = with_lists()
+    story.inject(fault="kill", lasts_ms=20, victims={"b2": []}, healed=False)
+    lists(story, node="b2")
+    lists(story, 4, 5, 6, node="b2")
+    assert_valid(metadata_cache(story.run_events()))
+
+
+def test_lists_that_overlap_have_no_order() -> None:
+    story = with_lists()
+    early = story.invoke("describe-cluster", None, node="b3")
+    later = story.invoke("describe-cluster", None, node="b3")
+    for begun, ids in ((later, (4, 5, 7)), (early, (4, 5))):
+        done = story.complete(begun, "ok", brokers_of(*ids))
+        story.operations.remove(done)
+        story.observations.append(done)
+    assert_valid(metadata_cache(story.run_events()))
+
+
+def test_brokers_may_be_looked_at_after_the_topics_beside_them() -> None:
+    """As Kafka's brokers do: 6 was fenced in between."""
+    story = with_lists()
+    of_broker(story, "UnfenceBrokerRecord", 6)
+    partition(story, TOPIC, 3, isr=[5])
+    partition(story, TOPIC, 4, isr=[6])
+    of_broker(story, "FenceBrokerRecord", 6)
+    named = {"name": "t", **shows(isr=[5])}
+    listing = {"topics": [named], "others": 1, **brokers_of(4, 5, 7)}
+    both = replace(story, operations=list(story.operations))
+    both.ask("b3", "describe-topics", listing)
+    assert_valid(metadata_cache(both.run_events()))
+    both.ask("b3", "describe-topics", {**listing, **brokers_of(4, 5, 6, 7)})
+    assert_invalid(metadata_cache(both.run_events()), "the same process", "broker 6 is")
+
+
+def test_a_broker_that_no_answer_lists_is_nobodys_to_see() -> None:
+    """It may have no listener for those that ask."""
+    story = with_lists()
+    into_service(story, 8)
+    story = _settled_late(story, "w", W)
+    lists(story, 4, 5, 7, node="b3")
+    assert_valid(metadata_cache(story.run_events()))
+    lists(story, 4, 5, 7, 8, node="b2")
+    assert_invalid(metadata_cache(story.run_events()), "broker 8 is not listed")
+
+
+def test_answers_of_brokers_alone_are_not_enough() -> None:
+    story = with_lists()
+    of_topics = ("metadata", "describe-topics")
+    for told in (story.operations, story.observations):
+        told[:] = [
+            replace(each, type="info", result=None) if each.f in of_topics else each
+            for each in told
+        ]
+    assert metadata_cache(story.run_events()).figures["lists of brokers"]
+    for clause in ("one-point", "points-rise", "keeps-up"):
+        assert_unknown(CHECKER, story, clause)
+
+
+def test_answers_without_brokers_say_nothing_of_them() -> None:
+    story = with_lists()
+    story.ask("b2", "describe-topics", {"topics": [], "others": 1})
+    assert_valid(metadata_cache(story.run_events()))
+
+
+def _settled_late(story: Story, name: str = "v", topic_id: str = V) -> Story:
+    """A topic is made, and then the cluster is seen to settle once more."""
+    story.create(name, topic_id)
+    topic(story, name, topic_id)
     story.final()
     return story
 
@@ -220,11 +443,10 @@ def test_answers_that_were_cut_leave_nothing_out() -> None:
 def test_a_name_may_be_listed_before_its_topic_is_looked_at() -> None:
     """v was made between the two: the names are of before, the ISR of t of after that."""
     story = clean()
-    made = "33333333-3333-3333-3333-333333333333"
-    topic(story, "v", made)
+    topic(story, "v", V)
     partition(story, TOPIC, 3, isr=[6])
     listed(story, "b2", t=shows(isr=[6]))
-    listed(story, "b2", t=shows(isr=[6]), v=shows(made))
+    listed(story, "b2", t=shows(isr=[6]), v=shows(V))
     assert_valid(metadata_cache(story.run_events()))
     listed(story, "b2", t=shows(isr=[6]))
     assert_invalid(metadata_cache(story.run_events()), "no topic v")
@@ -418,78 +640,107 @@ def test_how_often_brokers_have_to_be_asked(again: int, enough: bool) -> None:
     assert ("hardly" not in note) == enough
 
 
-STEPS = st.lists(st.sampled_from(["make", "drop", "shrink", "grow"]), max_size=5)
-ANSWERS = st.lists(
-    st.tuples(st.sampled_from(["none", "whole", "small", "one"]), st.booleans()),
-    min_size=1,
-    max_size=4,
+STEPS = st.lists(
+    st.sampled_from(["make", "drop", "shrink", "grow", "fence", "unfence"]), max_size=5
 )
+STATES = st.sampled_from([None, "none", "whole", "small", "one"])
+LISTS = st.sampled_from([None, True, False])
+ANSWERS = st.lists(st.tuples(STATES, LISTS, st.booleans()), min_size=1, max_size=4)
 SHOWN: dict[str, dict[str, Any] | None] = {
     "none": None,
+    "bare": {"topic_id": TOPIC, "partitions": []},
     "whole": shows(),
     "small": shows(isr=[4]),
     "one": shows(leader_epoch=1),
 }
 
 
+@dataclass(frozen=True)
+class Said:
+    """What an answer shows of t (None: nothing), and whether it lists 6 (None: neither)."""
+
+    shown: str | None
+    lists: bool | None
+    begin: int
+    end: int
+
+    def holds(self, states: list[tuple[str, bool]], topics: int, brokers: int) -> bool:
+        as_shown = self.shown is None or SHOWN[self.shown] == SHOWN[states[topics][0]]
+        return as_shown and self.lists in (None, states[brokers][1])
+
+
 @given(steps=STEPS, answers=ANSWERS)
-def test_the_rule_is_what_it_says(steps: list[str], answers: list[tuple[str, bool]]) -> None:
-    """Against all ways to give each answer a point. An answer may begin before the one in front of
-    it has ended."""
-    story, states = Story(), ["none"]
+def test_the_rule_is_what_it_says(
+    steps: list[str], answers: list[tuple[str | None, bool | None, bool]]
+) -> None:
+    """Against all ways to give each answer a point for its topics, and one for its brokers that is
+    not before it. An answer may begin before the one in front of it has ended."""
+    story, states = Story(), [("none", False)]
     story.plan = {"nodes": NODES}
-    for step in steps:
+    for step in ("register", "unfence", *steps):
         _write(story, step, states)
-    opened, spans = [], []
-    for name, beside in answers:
-        begun = story.invoke("metadata", "t", node="b1")
-        if not (beside and opened):
-            opened = []
-        opened.append((begun, name))
+    lists(story, 6, node="b2")
+    opened: list[tuple[Operation, str | None, bool | None]] = []
+    said: list[Said] = []
+    for shown, is_listed, beside in answers:
+        f = "describe-cluster" if shown is None else "describe-topics"
+        begun = story.invoke("metadata" if is_listed is None else f, "t", node="b1")
+        opened.append((begun, shown or "none", is_listed))
         if not beside:
-            spans += _end(story, opened)
+            said += [_end(story, *each) for each in opened]
             opened = []
-    spans += _end(story, opened)
-    possible = any(
-        all(
-            SHOWN[states[point]] == SHOWN[name]
-            for point, (name, _, _) in zip(points, spans, strict=True)
-        )
-        and all(
-            points[one] <= points[other]
-            for one, (_, _, end) in enumerate(spans)
-            for other, (_, begin, _) in enumerate(spans)
-            if end < begin
-        )
-        for points in product(range(len(states)), repeat=len(spans))
-    )
-    assert (not metadata_cache(story.run_events()).findings) == (possible or not story.disks.ends)
+    said += [_end(story, *each) for each in opened]
+    assert (not metadata_cache(story.run_events()).findings) == _possible(states, said)
 
 
-def _write(story: Story, step: str, states: list[str]) -> None:
-    """One record and the state behind it: t is there, or not, with all in its ISR, or one."""
-    now = states[-1]
-    if step == "make" and now == "none" and len(states) == 1:
+def _possible(states: list[tuple[str, bool]], said: list[Said]) -> bool:
+    def placed(rest: list[Said], before: list[tuple[Said, int]]) -> bool:
+        return not rest or any(
+            placed(rest[1:], [*before, (rest[0], brokers)])
+            for topics, brokers in combinations_with_replacement(range(len(states)), 2)
+            if rest[0].holds(states, topics, brokers)
+            and all(point <= topics for one, point in before if one.end < rest[0].begin)
+        )
+
+    return placed(said, [])
+
+
+def _write(story: Story, step: str, states: list[tuple[str, bool]]) -> None:
+    """One record and the state behind it: t is there, or not, with all in its ISR, or one; and
+    whether 6 is in service."""
+    now, serves = states[-1]
+    made = any(state != "none" for state, _ in states)
+    if step == "register":
+        of_broker(story, "BrokerRecord", 6)
+        states.append((now, False))
+    elif step in ("fence", "unfence"):
+        of_broker(story, f"{step.title()}BrokerRecord", 6)
+        states.append((now, step == "unfence"))
+    elif step == "make" and not made:
         record(story, "TopicRecord", name="t", topic_id=TOPIC, deleting=False)
-        states.append("bare")
+        states.append(("bare", serves))
         partition(story, TOPIC, 0, "PartitionRecord", replicas=list(ALL))
-        states.append("whole")
+        states.append(("whole", serves))
     elif step == "drop" and now in ("whole", "small"):
         record(story, "RemoveTopicRecord", topic_id=TOPIC)
-        states.append("none")
+        states.append(("none", serves))
     elif step in ("shrink", "grow") and now in ("whole", "small"):
         isr = [4] if step == "shrink" else list(ALL)
         partition(story, TOPIC, len(states), isr=isr)
-        states.append("small" if step == "shrink" else "whole")
+        states.append(("small" if step == "shrink" else "whole", serves))
 
 
-SHOWN["bare"] = {"topic_id": TOPIC, "partitions": []}
-
-
-def _end(story: Story, opened: list[tuple[Any, str]]) -> list[tuple[str, int, int]]:
-    """All that are under way, in turn: (what is shown, begin, end)."""
-    ended = []
-    for begun, name in opened:
-        done = story.complete(begun, "ok", SHOWN[name])
-        ended.append((name, begun.index, done.end or 0))
-    return ended
+def _end(story: Story, begun: Operation, shown: str, is_listed: bool | None) -> Said:
+    """Its answer, to a client or an observer. Of a topic that is not there an observer is told
+    nothing, among others: what is left out may be of before."""
+    topic = SHOWN[shown]
+    if is_listed is None:
+        done = story.complete(begun, "ok", topic)
+        return Said(shown, None, begun.index, done.end or 0)
+    result = brokers_of(6) if is_listed else brokers_of()
+    if begun.f == "describe-topics":
+        result |= {"topics": [{"name": "t", **topic}] if topic else [], "others": 1}
+    done = story.complete(begun, "ok", result)
+    story.operations.remove(done)
+    story.observations.append(done)
+    return Said(shown if topic else None, is_listed, begun.index, done.end or 0)
