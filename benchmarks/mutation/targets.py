@@ -98,14 +98,17 @@ def _kafka_log() -> Iterator[Target]:
 
 
 _OF_KAFKA_LOG: Final = {
+    "cycles_edges": ("cycles_edges",),
     "cycles_graph": ("cycles_graph",),
     "cycles_spread": ("cycles_suspects",),
     "cycles_time": ("cycles_time",),
+    "cycles_windows": ("cycles_windows",),
     "judge": ("log_judge",),
     "model": ("log_model",),
     "passes": ("passes", "consumer_passes"),
     "records": ("log_records",),
     "row_columns": ("row_columns", "kafka_rows"),
+    "values": ("kafka_planted", "kafka_bounds"),
 }
 
 

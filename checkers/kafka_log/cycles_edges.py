@@ -69,9 +69,10 @@ def overlapping(rows: pa.Table) -> pa.Table:
     a, b = (np.concatenate(each) for each in zip(log.follows(), log.polls(), strict=True))
     done = rows["end"].fill_null(NEVER).to_numpy().copy()
     done[log.type != OK] = NEVER
-    kept = (done[a] >= log.op[b]) & (log.op[a] != log.op[b]) & _first(log.op[a], log.op[b])
+    kept = (done[a] >= log.op[b]) & (log.op[a] != log.op[b])
+    kept &= _first(log.op[a], log.op[b], log.run[a])
     proven = log.proven()[0]
-    proven = proven[_first(log.op[proven])]
+    proven = proven[_first(log.op[proven], log.run[proven])]
     a, b = (np.concatenate([each[kept], proven]) for each in (a, b))
     run = rows["run"].take(pa.array(a)).cast(pa.string()).cast(pa.int64())
     return pa.table([run, log.op[a], log.op[b], done[b]], schema=LEAN)
@@ -125,14 +126,10 @@ def stitched(edges: pa.Table, a_gone: Mask, b_gone: Mask) -> pa.Table:
     return first.cast(EDGES)
 
 
-def codes(column: Any) -> Ints:
-    """Numbers for the values of a column, equal for equal ones."""
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
-    whole = chunked.unify_dictionaries().combine_chunks()
-    indices = whole.indices if isinstance(whole, pa.DictionaryArray) else whole.chunk(0).indices
-    found: Ints = indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+def codes(column: pa.ChunkedArray) -> Ints:
+    """Numbers from 0 for the values of a column, equal for equal ones; -1 for null."""
+    whole = column.dictionary_encode().unify_dictionaries().combine_chunks()
+    found: Ints = whole.indices.fill_null(-1).to_numpy().astype(np.int64)
     return found
 
 
@@ -249,11 +246,11 @@ def _versions(partition: Ints, value: Ints) -> Ints:
 
 def _pairs(a: Ints, b: Ints) -> Ints:
     """Numbers from 0 for the pairs."""
-    return codes(pa.array((a + 1) * (int(b.max(initial=-1)) + 2) + b + 1))
+    return codes(pa.chunked_array([a * (int(b.max()) + 1) + b]))
 
 
 def _only(group: Ints, value: Ints, reported: Ints, count: int) -> Ints:
-    """By group: `told` of a row if all rows of the group have one value; else -1."""
+    """By group: what is `reported` of a row if all rows of the group have one value; else -1."""
     found = np.full(count, -1, np.int64)
     values = np.zeros(count, np.int64)
     found[group] = reported

@@ -91,17 +91,16 @@ def seen(edges: pa.Table, passed: Passed, window: int = WINDOW) -> pa.Table:
     run, place = (int(edges[name][0].as_py()) for name in ("run", "window"))
     a, b, until = (edges[name].to_numpy() for name in ("a", "b", "until"))
     proven = np.unique(a[a == b])
-    each = [(PROVEN, proven, proven, proven)]
     ties = np.flatnonzero(a != b)
-    if len(ties):
-        ends = (a[ties] // window == place, b[ties] // window == place)
-        here = _Window.of(a[ties], b[ties], until[ties], ends, *passed.of_run(run))
-        suspects = here.op[here.suspects()]
-        each += [
-            (PASSED, *here.passed()),
-            (SPAN, *here.spans()),
-            (SUSPECT, suspects, suspects, suspects),
-        ]
+    ends = (a[ties] // window == place, b[ties] // window == place)
+    here = _Window.of(a[ties], b[ties], until[ties], ends, *passed.of_run(run))
+    suspects = here.op[here.suspects()]
+    each = [
+        (PROVEN, proven, proven, proven),
+        (PASSED, *here.passed()),
+        (SPAN, *here.spans()),
+        (SUSPECT, suspects, suspects, suspects),
+    ]
     rows = [
         pa.table([np.full(len(x), run), np.full(len(x), what), x, y, z], schema=SEEN)
         for what, x, y, z in each

@@ -49,8 +49,6 @@ Known = Mapping[str, frozenset[int]]
 
 def judge(rows: pa.Table, known: Known | None = None, name: str = NAME) -> pa.Table:
     """`JUDGED` of `rows.ROWS`, in whatever order they come; by run and key."""
-    if not rows.num_rows:
-        return JUDGED.empty_table()
     whole = log(rows)
     found = order(whole, _numbers(whole, known or {}))
     who = consumers(whole, found)

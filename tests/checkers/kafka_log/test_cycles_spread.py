@@ -125,6 +125,19 @@ def test_two_that_read_each_other_are_the_only_suspects() -> None:
         assert not len(found.low)
 
 
+def test_what_happened_in_another_run_hides_nothing() -> None:
+    """The same operations of two runs: the last row of one stands before the same of the other."""
+    first, second = together(([("x", 1)], [("x", 0)]), ([("x", 0)], [("x", 1)]))
+    rows = table([replace(first, type=INFO), second], "0")
+    other = table([replace(first, type=INFO), second], "1")
+    turned = other.take(pa.array(range(len(other) - 1, -1, -1)))
+    found = suspected(pa.concat_tables([rows, turned]).unify_dictionaries(), 100)
+    assert {run: (each.ops.tolist(), each.proven) for run, each in found.items()} == {
+        "0": ([0, 1], 1),
+        "1": ([0, 1], 1),
+    }
+
+
 def test_what_was_polled_too_early_is_a_span() -> None:
     """All that began or ended between the poll's end and the value's sending."""
     txns = serial(([], [("x", 0)]), ([("y", 0)], []), ([("x", 0)], []), ([("y", 1)], []))

@@ -30,6 +30,9 @@ DOUBTFUL = op(0, "txn", SENT, "info") + send(1, (1, "next")) + poll(2, (1, "next
 PROVEN = DOUBTFUL + poll(3, (0, "seen"), key=2)
 ALONE = assign(1, 1) + op(0, "txn", SENT, "info") + poll(2, (0, "lost")) + AB[:0]
 
+OPEN: Events = [{"process": 9, "f": "poll", "type": "invoke", "value": [["poll"]]}]
+FINAL: Events = [{"f": "phase", "type": "info", "process": "nemesis", "value": "final"}]
+
 
 def judged(events: Events, **given: Any) -> dict[str, dict[str, Any]]:
     """By partition."""
@@ -48,7 +51,14 @@ def test_of_nothing_there_is_no_outcome() -> None:
 
 def test_the_first_outcome_of_a_run_tells_of_what_had_no_answer() -> None:
     """Of each run by itself, by its own indices: what took effect, and what may have."""
-    histories = {"a": DOUBTFUL, "b": PROVEN, "c": AB + DOUBTFUL, "d": AB, "e": ALONE}
+    histories = {
+        "a": DOUBTFUL,
+        "b": PROVEN,
+        "c": AB + DOUBTFUL,
+        "d": AB,
+        "e": ALONE,
+        "f": OPEN + DOUBTFUL,
+    }
     made = judge(rows(pa.concat_tables([table(e, run) for run, e in histories.items()])))
     assert made.schema.names == JUDGED.names
     told = {(row["run"], row["key"]): (row["known"], row["waiting"]) for row in made.to_pylist()}
@@ -63,6 +73,8 @@ def test_the_first_outcome_of_a_run_tells_of_what_had_no_answer() -> None:
         ("d", "1"): ("[]", "[]"),
         ("e", "1"): ("[2]", "[]"),
         ("e", "2"): nothing,
+        ("f", "1"): ("[]", "[1]"),
+        ("f", "2"): nothing,
     }
 
 
@@ -111,11 +123,21 @@ def test_the_most_that_one_value_was_consumed_is_told() -> None:
     found = figures(AB + group + poll(2, (0, "a")))
     assert (found["consumed_again"], found["max_consume_count"]) == (2, 3)
     assert found["nonmonotonic-poll (allowed)"] == 3
+    assert "nonmonotonic-poll" not in json.loads(judged(AB + group)["1"]["figures"])
 
 
 def test_what_was_behind_is_told_in_milliseconds() -> None:
     late = assign(1, 1) + AB + op(1, "poll", [["poll", {}]])
     assert figures(late)["max_realtime_lag_ms"] == 1
+    just = [*late[:-2], {**late[-2], "time": 3_999_999}, late[-1]]
+    assert "max_realtime_lag_ms" not in figures(just)
+
+
+def test_who_reads_all_at_the_end_is_told_from_nobody() -> None:
+    assert "without_final_read" not in figures(FINAL + fetch(0, high_watermark=0), "t/0")
+    (row,) = judged(FINAL + produce(1, 0) + fetch(0, high_watermark=0)).values()
+    found = json.loads(row["figures"])
+    assert (found["unpolled"], found["without_final_read"], row["note"]) == (1, 0, "")
 
 
 def test_a_note_says_what_was_allowed_and_what_was_not_judged() -> None:
@@ -143,5 +165,6 @@ def test_a_finding_is_of_its_partition_alone() -> None:
     assert {key: row["verdict"] for key, row in found.items()} == {"1": "VALID", "2": "INVALID"}
     (finding,) = json.loads(found["2"]["findings"])
     assert finding["message"].startswith("unwritten-read: ")
-    assert json.loads(found["2"]["figures"])["unwritten-read"] == 1
+    numbers = json.loads(found["2"]["figures"])
+    assert numbers["unwritten-read"] == 1 and "unwritten-read (allowed)" not in numbers
     assert json.loads(found["1"]["findings"]) == []

@@ -5,17 +5,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
-from test_cycles_spread import CROSSED, exchanged
+from test_cycles_spread import CROSSED
 from test_cycles_suspects import Row, seen
 
 from checkers.kafka_log.cycles_edges import COUNTS
-from checkers.kafka_log.cycles_spread import suspects
+from checkers.kafka_log.cycles_spread import Suspects, suspects
 from checkers.kafka_log.cycles_windows import PROVEN, SUSPECT
 from checkers.kafka_log.job import OPERATIONS, RESULTS, WINDOWS
 from checkers.kafka_log.model import LogJob, Logs, SpreadLogJob, SuspectsJob
-from framework.checking.keys import SHARES
+from framework.checking.keyed import OUTCOME_ARROW
+from framework.checking.keys import SHARES, parts_of
+from framework.history.ranges import ranges
 
 
 def results(*rows: tuple[str, list[int], list[int]]) -> dict[str, pa.Table]:
@@ -87,16 +90,35 @@ def test_what_is_too_large_is_spread_once() -> None:
     assert isinstance(Logs().job("kafka", 1.0), LogJob)
 
 
-@pytest.mark.parametrize(("job", "several"), [(LogJob(), False), (SpreadLogJob(window=3), True)])
-def test_a_job_judges_what_it_shares_out(job: Any, several: bool, tmp_path: Path) -> None:
-    """Two transactions that polled what the other had not committed: suspects, where it is
-    spread."""
-    path = tmp_path / "history.jsonl"
+def shared(job: LogJob | SpreadLogJob | SuspectsJob, folder: Path) -> pa.Table:
+    """Of two transactions that polled what the other had not committed, in one bucket."""
+    path = folder / "history.jsonl"
     events = [{**event, "index": n, "time": n} for n, event in enumerate(CROSSED)]
     path.write_text("".join(f"{json.dumps(event)}\n" for event in events))
-    found = exchanged(job, path)
-    assert isinstance(found, SuspectsJob) == several
-    found = exchanged(found, path) if isinstance(found, SuspectsJob) else found
+    parts = [part for source in ranges([path], 0, 1 << 20) for part in parts_of(source)]
+    return pa.concat_tables([share for part in parts for _, share in job.shares(part, 1)])
+
+
+def test_a_job_judges_what_it_shares_out(tmp_path: Path) -> None:
+    job = LogJob()
+    found = job.conclude({SHARES: job.judge(shared(job, tmp_path))})
     assert isinstance(found, pa.Table)
     verdicts = {row["key"]: row["verdict"] for row in found.to_pylist()}
     assert verdicts == {"": "INVALID", "5": "VALID", "6": "VALID"}
+
+
+def test_a_job_that_is_spread_deals_out_windows(tmp_path: Path) -> None:
+    """Of the size that was asked for, and with what each bucket says of its keys."""
+    job = SpreadLogJob(window=1)
+    made = [(stage, bucket) for stage, bucket, _ in job.judge(shared(job, tmp_path))]
+    assert made == [(SHARES, 0), (OPERATIONS, 0), (WINDOWS, 0), (WINDOWS, 1)]
+
+
+def test_only_what_suspects_depend_on_is_taken(tmp_path: Path) -> None:
+    none = np.array([], np.int64)
+    outcomes = pa.Table.from_pylist([], OUTCOME_ARROW)
+    for ops, verdict in (([0, 1], "INVALID"), ([0], "VALID")):
+        given = {"0": Suspects(np.array(ops, np.int64), none, none, 0)}
+        job = SuspectsJob("", given, {"0": 2}, outcomes)
+        found = job.conclude({SHARES: job.judge(shared(job, tmp_path))})
+        assert [(row["seen"], row["verdict"]) for row in found.to_pylist()] == [(2, verdict)]
