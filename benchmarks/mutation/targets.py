@@ -19,7 +19,32 @@ OF_ALL: Final = tuple(
 )
 _IMPORTS: Final = re.compile(r"^from (checkers\.[\w.]+) import", re.MULTILINE)
 _OF_COMPILING: Final = ("precompile",)
-_FOR_LONG: Final = ("many more", "long_histories", "after_much")
+_FOR_LONG: Final = (
+    "many more",
+    "long_",
+    "after_much",
+    "big_histories",
+    "test_linearizable",
+    "not_linearizable",
+    "planted_violations",
+    "hundreds_open",
+    "much_open",
+    "open_than",
+    "frontier",
+    "thrifty",
+    "slices",
+    "what_was_put_grows",
+    "whatever_the_width",
+    "narrow_run",
+    "many_words",
+    "no_window",
+    "is_pending",
+    "is_not_rare",
+    "is_never_valid",
+    "where_one_is_needed",
+    "budget_that_ran_out",
+    "gives_up_where",
+)
 """Parts of names of tests that kernels as Python functions take minutes for."""
 
 
@@ -113,8 +138,8 @@ _OF_KAFKA_LOG: Final = {
 
 
 def _linearizability() -> Iterator[Target]:
-    """A target a method, with its own tests and those that all methods have; and a target for each
-    part of what they share, with all tests."""
+    """A target a method, with its own tests and those that all methods have; and one for each part
+    of what they share, with the tests of that."""
     home = ROOT / "checkers/linearizability"
     for path in sorted((home / "methods").glob("[!_]*")):
         own = f"{TESTS}/linearizability/test_{path.stem}.py"
@@ -123,8 +148,8 @@ def _linearizability() -> Iterator[Target]:
             yield Target(
                 _short(path), _below(path), tests, ROOT, without=(*_OF_COMPILING, *_FOR_LONG)
             )
-    for name in ("arrays", "encoding", "evidence"):
-        tests = (f"{TESTS}/linearizability",)
+    for name, of in _SHARED.items():
+        tests = tuple(f"{TESTS}/linearizability/test_{each}.py" for each in of)
         yield Target(
             _short(home / name),
             _below(home / name),
@@ -134,7 +159,20 @@ def _linearizability() -> Iterator[Target]:
         )
 
 
-_OF_ALL_METHODS: Final = ("planted", "against_brute_force")
+_OF_ALL_METHODS: Final = ("small_histories", "planted")
+_SHARED: Final = {
+    "arrays": _OF_ALL_METHODS,
+    "encoding": (
+        "encode",
+        "encoded_keys",
+        "numbers",
+        "pending_keys",
+        "hollow_histories",
+        "planted",
+        "against_brute_force",
+    ),
+    "evidence": ("explanations", "planted", "against_brute_force"),
+}
 
 
 def _short(path: Path) -> str:

@@ -209,8 +209,6 @@ def _clash(
     block = np.concatenate((blocks, 2 * level + 1))
     call = np.concatenate((adds.call[present], history.read_call))
     ret = np.concatenate((adds.ret[present], history.read_ret))
-    if not len(block):
-        return None
     order = np.argsort(block, kind="stable")
     starts = np.searchsorted(block[order], np.arange(2 * levels + 2))
     latest = np.maximum.accumulate(call[order])

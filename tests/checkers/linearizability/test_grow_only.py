@@ -111,6 +111,20 @@ def among(shown: Collection[int], elements: Collection[int]) -> list[int]:
         ([(0, 1, 0), (2, 3, 1)], [(4, 5, [1])], Anomaly.LOST, (0,), (0,), (0,)),
         ([(0, 1, 0)], [(2, 3, []), (4, 5, [0])], Anomaly.STALE, (0,), (0,), (1, 0)),
         ([(0, N, 0)], [(2, 3, [0]), (4, 5, [])], Anomaly.VANISHED, (0,), (0,), (0, 1)),
+        ([(4, N, 0)], [(2, 3, [0])], Anomaly.EARLY, (0,), (0,), (0,)),
+        # The first that was invoked put it in; the other only returned first.
+        ([(0, 20, 0), (1, 15, 0)], [(2, 3, [0]), (4, 5, [])], Anomaly.VANISHED, (0,), (0,), (0, 1)),
+        (
+            [(0, 20, 0), (1, 15, 0), (6, 30, 1)],
+            [(2, 3, [0]), (7, 8, [1])],
+            Anomaly.VANISHED,
+            (0,),
+            (0,),
+            (0, 1),
+        ),
+        # No chain, but one of them is wrong by itself.
+        ([(0, 1, 0), (2, 3, 1)], [(4, 7, [0]), (5, 6, [1])], Anomaly.STALE, (0,), (0,), (0, 1)),
+        ([(0, 1, 0), (2, 3, 1)], [(4, 5, [0]), (6, 7, [1])], Anomaly.VANISHED, (0,), (0,), (0, 1)),
         (
             [(0, 8, 0), (1, 9, 1)],
             [(2, 5, [0]), (3, 6, [1])],

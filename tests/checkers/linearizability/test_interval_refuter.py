@@ -1,6 +1,7 @@
 """Refutations without a search: never wrong, and what they find."""
 
 import random
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from tests.checkers.linearizability.encoded_oracle import (
     encoded_of,
     linearizable,
     random_cell,
+    shuffled_times,
     written,
 )
 
@@ -39,17 +41,41 @@ def small(rng: random.Random) -> EncodedHistory:
     )
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_refutes_only_what_is_wrong(seed: int) -> None:
+def wild(rng: random.Random) -> EncodedHistory:
+    """Each operation says something that may well not be so."""
+    count, kinds = rng.randint(2, 9), rng.choice(KINDS)
+    kind = [rng.choice(kinds) for _ in range(count)]
+    pending = [each >= Kind.WRITE and rng.random() < 0.2 for each in kind]
+    call, ret = shuffled_times(rng, count, rng.randint(1, 4), pending)
+    a = [rng.randrange(3) if each != Kind.WRITE else -1 for each in kind]
+    b = [rng.randrange(3) if each >= Kind.WRITE else -1 for each in kind]
+    return encoded_of(call, ret, kind, a, b)
+
+
+@pytest.mark.parametrize(
+    ("make", "seed", "finds", "names"),
+    [
+        (small, 0, 147, 298),
+        (small, 1, 142, 278),
+        (wild, 0, 601, 968),
+        (wild, 1, 580, 897),
+        (wild, 2, 593, 936),
+    ],
+)
+def test_refutes_only_what_is_wrong(
+    make: Callable[[random.Random], EncodedHistory], seed: int, finds: int, names: int
+) -> None:
+    """And no less of it than it did: so much is found, and so many operations show it."""
     rng = random.Random(seed)
-    wrong, refuted = 0, 0
+    wrong, refuted, named = 0, 0, 0
     for _ in range(800):
-        history = small(rng)
+        history = make(rng)
         is_wrong = not linearizable(history)
         wrong += is_wrong
         decision = interval_refuter(history, Budget())
         if decision is not None:
             refuted += 1
+            named += len(decision.involved)
             assert is_wrong
             assert (decision.verdict, decision.method) == (Verdict.INVALID, "interval refuter")
             assert decision.culprit in decision.involved
@@ -57,6 +83,7 @@ def test_refutes_only_what_is_wrong(seed: int) -> None:
             alone = history.take(np.array(decision.involved))
             assert not linearizable(alone), "what is involved must suffice"
     assert refuted > 0.7 * wrong > 100
+    assert refuted >= finds and named <= names * refuted / finds
 
 
 @pytest.mark.parametrize(
@@ -70,6 +97,9 @@ def test_refutes_only_what_is_wrong(seed: int) -> None:
         ("0-1:w1 2-:c2>3 4-5:r3", 2, [0, 1, 2]),
         ("0-1:w1 2-:w2 3-4:r2 5-6:w1 7-8:r2", 4, [0, 1, 2, 3, 4]),
         ("0-:w2 1-2:w1 3-4:r2 5-6:w1 7-8:w3 9-10:r2", 5, [0, 1, 2, 4, 5]),
+        ("0-5:r1 1-2:w2", 0, [0]),
+        ("0-9:c1>1 1-2:w1 3-4:w2 5-6:r1", 3, [0, 2, 3]),
+        ("0-1:w3 2-3:w2 4-5:w1 6-7:d1", 3, [1, 2, 3]),
     ],
     ids=[
         "not written yet",
@@ -80,6 +110,9 @@ def test_refutes_only_what_is_wrong(seed: int) -> None:
         "by a cas that could not",
         "a pending write used twice",
         "used twice, with others between",
+        "never written, though it waited",
+        "a cas that leaves its value makes none",
+        "only the last of what was there before",
     ],
 )
 def test_what_it_finds(text: str, culprit: int, involved: list[int]) -> None:

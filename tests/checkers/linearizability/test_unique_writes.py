@@ -67,11 +67,11 @@ def decided(history: EncodedHistory) -> Decision:
     return decision
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(24))
 def test_agrees_with_brute_force(seed: int) -> None:
     rng = random.Random(seed)
     undecided, refuted = 0, 0
-    for _ in range(600):
+    for _ in range(100):
         history = small_cell(rng)
         decision = unique_writes(history, Budget(), order_anyway=rng.random() < 0.5)
         if decision is None:
@@ -86,8 +86,8 @@ def test_agrees_with_brute_force(seed: int) -> None:
             assert not linearizable(until(history, int(history.ret[decision.culprit])))
             alone = history.take(np.array(decision.involved))
             assert not linearizable(alone), "what is involved must suffice"
-    assert refuted > 50
-    assert undecided < 10
+    assert refuted > 5
+    assert undecided < 4
 
 
 def test_culprits_of_values_are_the_earliest() -> None:
