@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -85,11 +86,11 @@ def operation(random: Random, run: str, op: int) -> Iterator[Row]:
 
 
 def histories() -> Iterator[list[Row]]:
-    for seed in range(200):
+    for seed in range(90):
         random = Random(seed)
         made = [
             row
-            for op in range(0, 2 * random.randint(0, 6), 2)
+            for op in range(0, 2 * random.randint(2, 8), 2)
             for row in operation(random, "0", op)
         ]
         if seed % 3 == 1:  # another history, in which the same happened
@@ -108,12 +109,13 @@ class Defined:
 
     rows: Sequence[Row]
 
-    @property
+    @cached_property
     def records(self) -> list[Row]:
         """What was sent and may stand there, and what was polled."""
         sends = [row for row in self.rows if row.kind == Kind.SEND and row.type != FAIL]
         return sends + [row for row in self.rows if row.kind == Kind.POLL]
 
+    @cached_property
     def writers(self) -> dict[Version, Row]:
         """Of what one operation sent, and no other."""
         sends = [row for row in self.records if row.kind == Kind.SEND]
@@ -124,6 +126,7 @@ class Defined:
             if {each.op for each in sends if each.version == version} == {row.op}
         }
 
+    @cached_property
     def offsets(self) -> dict[Version, int]:
         """Of what stands at one offset, and at no other."""
         every: dict[Version, set[int]] = {}
@@ -134,7 +137,7 @@ class Defined:
 
     def follows(self) -> list[tuple[Row, Row]]:
         """Of what stands by itself at its offset, and has a sender."""
-        offsets, writers = self.offsets(), self.writers()
+        offsets, writers = self.offsets, self.writers
         places = [(*version[:2], offset) for version, offset in offsets.items()]
         alone = [
             (*version[:2], offset, writers[version])
@@ -145,7 +148,7 @@ class Defined:
         return [(a[3], b[3]) for a, b in pairwise(ordered) if a[:2] == b[:2]]
 
     def polls(self) -> list[tuple[Row, Row]]:
-        writers = self.writers()
+        writers = self.writers
         polls = [row for row in self.records if row.kind == Kind.POLL and row.type != FAIL]
         return [(writers[row.version], row) for row in polls if row.version in writers]
 
@@ -155,7 +158,7 @@ class Defined:
         return [row for row in sends if row.version in sure]
 
     def edge(self, a: Row, b: Row, *, after: bool = False) -> Edge:
-        offsets = self.offsets()
+        offsets = self.offsets
         behind = offsets.get(b.version) if after else None
         return a.run, a.op, b.op, a.key, offsets.get(a.version), behind
 
@@ -185,7 +188,7 @@ def test_edges_are_what_was_sent_and_polled() -> None:
         assert set(of_kind(found, PROVEN)) == proven
         for kind in counts:
             counts[kind] += len(of_kind(found, kind))
-    assert min(counts.values()) > 20
+    assert min(counts.values()) > 10
 
 
 def least(polls: set[Edge]) -> dict[tuple[Any, ...], int]:
@@ -229,7 +232,7 @@ def test_edges_of_operations_that_overlap_are_dealt_out() -> None:
         listed = [tuple(row.values()) for row in found.to_pylist()]
         assert set(listed) == wanted
         several += len(wanted)
-    assert several > 100
+    assert several > 20
 
 
 def test_operations_that_completed_are_counted_by_run() -> None:
@@ -261,7 +264,7 @@ def test_vertices_are_operations_that_may_have_sent_or_polled() -> None:
 def test_what_is_around_values_of_no_effect_is_tied() -> None:
     """Along what is linked: of one key, and without a gap."""
     several = 0
-    for seed in range(200):
+    for seed in range(60):
         random = Random(seed)
         gone = set(random.sample(range(8), 4))
         chains: list[list[tuple[str, int, int]]] = []  # (key, offset, op)
@@ -293,7 +296,7 @@ def test_what_is_around_values_of_no_effect_is_tied() -> None:
         assert sorted(of_kind(found, WW)) == sorted(wanted)
         assert len(found) == len(wanted)
         several += len(wanted)
-    assert several > 100
+    assert several > 20
 
 
 def test_equal_values_have_equal_numbers() -> None:
