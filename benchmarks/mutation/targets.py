@@ -171,7 +171,7 @@ _SHARED: Final = {
         "planted",
         "against_brute_force",
     ),
-    "evidence": ("explanations", "planted", "against_brute_force"),
+    "evidence": ("explanations", "operations_in_words", "planted", "against_brute_force"),
 }
 
 

@@ -128,7 +128,7 @@ NARROW: Final = {
 METHODS: Final = {
     "wgl": Asked(lambda each: wgl(each, Budget()), plain, earliest=True),
     "wgl of models": Asked(lambda each: wgl(each, Budget()), models, earliest=True),
-    "wgl in slices": Asked(
+    "wgl, a step at a time": Asked(
         lambda each: wgl(each, Budget()), plain, {(wgl_method, "_SLICE"): 1}, earliest=True
     ),
     "antichain": Asked(lambda each: jit_antichain(each, Budget()), plain, earliest=True),
