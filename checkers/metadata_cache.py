@@ -71,7 +71,8 @@ KEEPS_UP: Final = Clause(
     floor=2,
     because="what one broker says once is no state",
     sources=(LEDGER, CLIENTS, DISKS, EVENTS),
-    blind="answers that show nothing of what was acknowledged, and might be of any point",
+    blind="answers that show nothing of what was acknowledged, and might be of any point; what "
+    "came behind the last change of a topic that was acknowledged by then",
 )
 
 
