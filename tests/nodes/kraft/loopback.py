@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import signal
 import socket
 import struct
@@ -19,14 +20,30 @@ from nodes.kraft.wire.debug import DescribeNodeRequest
 T = TypeVar("T")
 
 
+_FIRST, _END = 20_000, 32_000
+"""Below what the kernel gives to connections and to whoever binds port 0, on Linux as it comes."""
+_given: set[int] = set()
+
+
 def free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+    """Ports for processes that are started later. Nobody is given one by chance in between, and
+    none is given twice by this process: of two nodes with one port the second would not start."""
+    found: list[int] = []
+    while len(found) < count:
+        port = random.SystemRandom().randrange(_FIRST, _END)  # tests that seed theirs share nothing
+        if port not in _given and _is_free(port):
+            found.append(port)
+            _given.add(port)
+    return found
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 def call(port: int, request: Any, timeout_s: float = 30.0) -> Any:
@@ -65,6 +82,10 @@ def until(condition: Callable[[], T], timeout_s: float = PATIENCE_S) -> T:
 def stands_still(pid: int) -> bool:
     tasks = Path(f"/proc/{pid}/task").iterdir()
     return all((each / "stat").read_text().rpartition(") ")[2][0] in "TZ" for each in tasks)
+
+
+class NodeFailed(RuntimeError):
+    """A node that a test waits for will not come."""
 
 
 class Loopback:
@@ -173,10 +194,22 @@ class Loopback:
 
     def ready(self) -> str:
         """Wait until one controller leads and every broker is active; the controller's name."""
-        leader = until(self.active)
+        leader = until(lambda: self.none_failed() and self.active())
         for name in self.client:
-            until(lambda name=name: self.state(name)["broker_state"] == "ACTIVE")  # type: ignore[misc]
-        return leader
+            until(lambda name=name: self.none_failed() and self.is_broker(name))  # type: ignore[misc]
+        return str(leader)
+
+    def is_broker(self, name: str) -> bool:
+        """With a lease."""
+        return bool(self.state(name)["broker_state"] == "ACTIVE")
+
+    def none_failed(self) -> bool:
+        """Or an error that names the node that ended by itself, and what it said last."""
+        for name, process in self.processes.items():
+            if (process.poll() or 0) > 0:
+                last = (self.directory / f"{name}.log").read_text()[-500:]
+                raise NodeFailed(f"{name} ended with {process.returncode}: {last}")
+        return True
 
     def events(self, name: str, kind: str) -> list[dict[str, Any]]:
         text = (self.directory / name / "events.jsonl").read_text()

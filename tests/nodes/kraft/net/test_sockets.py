@@ -14,12 +14,11 @@ from nodes.kraft.net.limits import Limits
 from nodes.kraft.net.listener import Listener, RequestContext
 from nodes.kraft.wire.codec import encode_request, encode_response, frame
 from nodes.kraft.wire.debug import DescribeNodeRequest, DescribeNodeResponse
+from tests.nodes.kraft.loopback import free_ports
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return free_ports(1)[0]
 
 
 def with_listener(
