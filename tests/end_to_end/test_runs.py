@@ -49,7 +49,7 @@ def started(tmp_path: Path, scratch: Path) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "framework", "run", "--hosts", "namespaces"),
-            *("--nemesis", "kill", "--interval", "3", "--time-limit", "300"),
+            *("--nodes", "3", "--nemesis", "kill", "--interval", "3", "--time-limit", "300"),
             *("--results", str(tmp_path), "--name", "cut", "--seed", "5"),
         ],
         stdout=subprocess.PIPE,
@@ -111,6 +111,7 @@ def test_a_partition_in_containers_is_survived(tmp_path: Path) -> None:
 def test_what_is_broken_for_good_ends_a_run(tmp_path: Path) -> None:
     done = framework(
         *("run", "--hosts", "namespaces", "--defect", "isr-applied-twice", "--fail-fast"),
+        *("--nodes", "3", "--workload", "topics,isr"),
         *("--time-limit", "300", "--seed", "3", "--results", str(tmp_path)),
     )
     assert done.returncode == 1, done.stdout + done.stderr
@@ -193,8 +194,8 @@ def test_up_runs_a_command_where_the_cluster_can_be_reached() -> None:
 
 def test_a_replay_has_the_same_plan_but_for_what_is_set_anew(tmp_path: Path) -> None:
     first = framework(
-        *("run", "--hosts", "namespaces", "--workload", "topics", "--time-limit", "3"),
-        *("--results", str(tmp_path), "--seed", "8", "--name", "once"),
+        *("run", "--hosts", "namespaces", "--nodes", "3", "--workload", "topics"),
+        *("--time-limit", "3", "--results", str(tmp_path), "--seed", "8", "--name", "once"),
     )
     assert first.returncode in (0, 2), first.stdout + first.stderr
     original = only_run(tmp_path)
