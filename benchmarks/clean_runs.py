@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import Event
 from typing import Final
 
 from benchmarks.isolation import burning
@@ -26,6 +27,7 @@ from framework.checking.engine import check_runs
 from framework.checking.results import CheckerResult, RunResult
 from framework.errors import EngineError, UsageError
 from framework.plugins import registry
+from framework.run.interrupt import interruptible
 from framework.run.lifecycle import record
 from framework.run.options import Options, Test, resolve
 from framework.run.progress import Progress
@@ -73,9 +75,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, nargs=2, default=(20, 60), help="from, to")
     parser.add_argument("--no-check", action="store_true", help="record only")
     given = parser.parse_args(argv)
-    for seed in range(given.base, given.base + given.runs):
-        if seed not in journal(given.results):
-            record_one(seed, given.hosts.split(","), given.seconds, given.results)
+    with interruptible() as stop:
+        for seed in range(given.base, given.base + given.runs):
+            if not stop.is_set() and seed not in journal(given.results):
+                record_one(seed, given.hosts.split(","), given.seconds, given.results, stop)
+    if stop.is_set():
+        print("the same command goes on with the runs that are left")
+        return EXIT_CODE[Verdict.UNKNOWN]
     done = [run for seed, run in journal(given.results).items() if seed >= given.base]
     runs = sorted(done, key=lambda run: run.seed)[: given.runs]
     if given.no_check or not runs:
@@ -125,9 +131,9 @@ def test_of(seed: int, kind: Kind, seconds: tuple[float, float], results: Path) 
 
 
 def record_one(
-    seed: int, hosts: Sequence[str], seconds: tuple[float, float], results: Path
+    seed: int, hosts: Sequence[str], seconds: tuple[float, float], results: Path, stop: Event
 ) -> None:
-    """What cannot be recorded is said, and tried again the next time."""
+    """What cannot be recorded is said, and tried again the next time, as is what Ctrl-C ended."""
     kind = drawn(seed, hosts)
     try:
         test = test_of(seed, kind, seconds, results)
@@ -135,9 +141,11 @@ def record_one(
             progress = stack.enter_context(Progress(time_limit_s=test.options.time_limit_s))
             if kind.loaded:
                 stack.enter_context(burning(os.cpu_count() or 1))
-            folder = record(test, sys.argv, progress)
+            folder = record(test, sys.argv, progress, stop=stop)
     except (UsageError, EngineError) as error:
         print(f"seed {seed}, {reported(kind)}: not recorded: {error}", file=sys.stderr)
+        return
+    if stop.is_set():
         return
     line = Recorded(seed=seed, path=str(folder.path.relative_to(results)), kind=kind)
     with (results / JOURNAL).open("a") as file:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -36,11 +37,13 @@ def test_what_was_recorded_is_not_recorded_again(
     asked: list[int] = []
 
     def record_one(
-        seed: int, hosts: Sequence[str], seconds: tuple[float, float], results: Path
+        seed: int, hosts: Sequence[str], seconds: tuple[float, float], results: Path, stop: Event
     ) -> None:
-        """The run with seed 6 cannot be recorded."""
+        """The run with seed 6 cannot be recorded; at 8 somebody has had enough."""
         asked.append(seed)
-        if seed != 6:
+        if seed == 8:
+            stop.set()
+        elif seed != 6:
             line = json.dumps(asdict(Recorded(seed=seed, path=f"clean/{seed}", kind=KIND)))
             with (results / clean_runs.JOURNAL).open("a") as file:
                 file.write(line + "\n")
@@ -50,6 +53,8 @@ def test_what_was_recorded_is_not_recorded_again(
     assert clean_runs.main([*argv, "--runs", "2"]) == 0
     assert clean_runs.main([*argv, "--runs", "3"]) == 0
     assert asked == [5, 6, 6, 7]
+    assert clean_runs.main([*argv, "--runs", "9"]) == 2
+    assert asked[4:] == [6, 8]
     assert set(clean_runs.journal(tmp_path)) == {5, 7}
     assert clean_runs.journal(tmp_path)[7] == Recorded(seed=7, path="clean/7", kind=KIND)
 

@@ -2,6 +2,7 @@
 
 import datetime
 import signal
+import socket
 import uuid
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from kio.static.primitive import i8, i16, i32, i32Timedelta, i64
 
 from nodes.kraft.wire.debug import ReadTopicsRequest
 from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest
-from tests.nodes.kraft.loopback import Loopback, call, until
+from tests.nodes.kraft.loopback import Loopback, NodeFailed, call, until
 
 TIMEOUT = i32Timedelta.parse(datetime.timedelta(seconds=3))
 
@@ -52,6 +53,16 @@ def metadata(port: int, *names: str) -> Any:
         include_topic_authorized_operations=False,
     )
     return call(port, request)
+
+
+def test_a_node_whose_port_is_taken_says_so_and_is_not_waited_for(tmp_path: Path) -> None:
+    cluster = Loopback(tmp_path, combined=1)
+    with (
+        socket.create_server(("127.0.0.1", cluster.client["n1"])),
+        cluster,
+        pytest.raises(NodeFailed, match=r"(?s)n1 ended with 1: .*address already in use"),
+    ):
+        cluster.ready()
 
 
 def test_create_read_fail_over_and_delete(tmp_path: Path) -> None:
