@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from kio.schema.describe_cluster.v0.request import DescribeClusterRequest
@@ -153,6 +153,31 @@ def test_a_node_is_asked_what_its_roles_know() -> None:
 def test_of_its_own_view_only_where_the_system_has_a_word_for_it() -> None:
     plain = SimpleNamespace(dialect=lambda: Dialect(outcomes=OUTCOMES), capabilities=frozenset())
     assert names(NODES[1], plain) == ["describe-quorum"]
+
+
+def test_where_nodes_have_no_view_of_their_own_those_of_both_roles_are_asked_as_brokers_too() -> (
+    None
+):
+    plain = SimpleNamespace(dialect=lambda: Dialect(outcomes=OUTCOMES), capabilities=frozenset())
+    asked = KafkaObserver().questions(cast(Any, plain), NODES[2], set())
+    assert [(each.f, each.value) for each in (asked[0], asked[-1])] == [
+        ("describe-quorum", None),
+        ("describe-quorum", "broker"),
+    ]
+    used: list[str] = []
+
+    class Noting(KraftSystem):
+        def connect(self, cluster: Any, node: str, listener: str, timeout_s: float) -> Any:
+            used.append(listener)
+            return super().connect(cluster, node, listener, timeout_s)
+
+    with ExitStack() as stack:
+        server = stack.enter_context(LoopbackServer(serve))
+        cluster = cluster_of({NODES[2].name: server}, [NODES[2]], Noting())
+        client = KafkaObserver().client(cluster, NODES[2].name)
+        stack.callback(client.close)
+        assert [client.invoke(each).type for each in (asked[0], asked[-1])] == ["ok", "ok"]
+    assert used == ["controller", "client"]
 
 
 @pytest.fixture

@@ -182,6 +182,10 @@ ROLES: Final[Mapping[str, Sequence[str]]] = {
 """What nodes are asked, in this order, and as what: the first of these roles that they have. For
 `describe-node`, a node's own view of the quorum, Kafka has no message; a system's dialect may. So
 may it say `metadata-log`, which is asked of systems that can be watched so."""
+PASSED_ON: Final = ("describe-quorum", "broker")
+"""A question that brokers pass on to the active controller. Where nodes have no view of their own
+to tell, those that are both are asked as brokers as well: else nobody but the leader says who
+leads."""
 EXCHANGES: Final[Mapping[str, Exchange[Any, Any]]] = {
     "describe-quorum": Exchange(at="controller", request=quorum_request, answer=quorum_answer),
     "describe-cluster": Exchange(at="broker", request=cluster_request, answer=cluster_answer),

@@ -28,6 +28,7 @@ from workloads.kafka.codec import Codec
 from workloads.kafka.connection import Breakdown, Connection, no_answer
 from workloads.kafka.descriptions import (
     EXCHANGES,
+    PASSED_ON,
     ROLES,
     Led,
     ends_answer,
@@ -55,11 +56,15 @@ class KafkaObserver:
         known = {*_exchanges(cast(KafkaSystem, system).dialect()), "log-ends"}
         if WATCHED_LOG in capabilities:
             known.add("metadata-log")
-        return [
+        asked = [
             op(f, node=node.name)
             for f, roles in ROLES.items()
             if f in known and _listener(roles, node) is not None
         ]
+        if "describe-node" not in known and node.roles >= LISTENERS.keys():
+            f, role = PASSED_ON
+            asked.append(op(f, value=role, node=node.name))
+        return asked
 
     def client(self, cluster: Cluster, node: str) -> NodeClient:
         return NodeClient(cluster, node)
@@ -95,7 +100,9 @@ class NodeClient:
         return completion(invocation, result, self._spec.name)
 
     def _asked(self, invocation: Invocation) -> Answer:
-        listener = _listener(ROLES[invocation.f], self._spec)
+        asked_as = invocation.value
+        roles = [asked_as] if isinstance(asked_as, str) else ROLES[invocation.f]
+        listener = _listener(roles, self._spec)
         assert listener is not None  # no question is asked of a node that is not for it
         connection = self._connections[listener]
         deadline = time.monotonic() + ANSWER_S

@@ -1,5 +1,6 @@
 """What a node tells anybody of its cluster: `describe-quorum`, `describe-node`, `describe-cluster`,
-`describe-topics`, `log-ends`, `metadata-log`. They have no key and ask for no value."""
+`describe-topics`, `log-ends`, `metadata-log`. They have no key; a value, where there is one, is the
+role as which a node is asked that has several."""
 
 from __future__ import annotations
 
