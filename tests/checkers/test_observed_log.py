@@ -53,7 +53,7 @@ def clean() -> Story:
     gave(story, "c1", 7, 12)
     story.ask("c3", "metadata-log", type="fail", error="NOT_LEADER_OR_FOLLOWER")
     gave(story, "c2", 4, 9)
-    story.ask("c2", "describe-quorum", {"leader": 2})
+    story.ask("c2", "describe-quorum", {"leader": 2, "leader_epoch": 1, "high_watermark": 15})
     return story
 
 

@@ -39,7 +39,7 @@ BY_DISKS = {
     "voter-durability",
 }
 BROKEN = "lose-some-appends"
-METADATA_LOG = "nodes/c2/data/__cluster_metadata-0/00000000000000000000.log"
+METADATA_LOG = "nodes/n2/data/__cluster_metadata-0/00000000000000000000.log"
 
 
 def run(results: Path, *more: str) -> dict[str, Any]:
@@ -55,8 +55,8 @@ def run(results: Path, *more: str) -> dict[str, Any]:
 def test_a_healthy_cluster_is_valid_by_clients_and_by_its_disks(tmp_path: Path) -> None:
     """Logs, groups and brokers that clients play, without the topics workload: that finds something
     in Apache Kafka."""
-    asked = ("--nemesis", "partition", "--workload", "log,groups,isr,zombie", "--time-limit", "20")
-    found = run(tmp_path, *asked, "--seed", "3")
+    asked = ("--nodes", "3", "--nemesis", "partition", "--workload", "log,groups,isr,zombie")
+    found = run(tmp_path, *asked, "--time-limit", "20", "--seed", "3")
     assert found["code"] == 0, found["said"]
     verdicts = {each["name"]: each["verdict"] for each in found["checkers"]}
     assert {name: verdicts.get(name) for name in BY_CLIENTS | BY_DISKS} == dict.fromkeys(

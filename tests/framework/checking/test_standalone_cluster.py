@@ -21,6 +21,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from framework.checking import spark as spark_session
+from framework.checking.class_archive import sharing
 from framework.checking.engine import check_runs
 from framework.checking.shipping import LIBRARIES, package_zip
 from framework.errors import UsageError
@@ -28,7 +29,7 @@ from framework.plugins import registry
 
 ROOT = Path(__file__).parents[3]
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
-SHORT_LIVED = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+SHORT_LIVED = {"JDK_JAVA_OPTIONS": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {sharing()}"}
 """For the JVMs of a cluster, seven and more on two cores: none lives long enough for more."""
 
 
