@@ -57,12 +57,11 @@ def metadata(port: int, *names: str) -> Any:
 
 def test_a_node_whose_port_is_taken_says_so_and_is_not_waited_for(tmp_path: Path) -> None:
     cluster = Loopback(tmp_path, combined=1)
-    with (
-        socket.create_server(("127.0.0.1", cluster.client["n1"])),
-        cluster,
-        pytest.raises(NodeFailed, match=r"(?s)n1 ended with 1: .*address already in use"),
-    ):
-        cluster.ready()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", cluster.client["n1"]))
+        said = r"(?s)n1 ended with 1: .*address already in use"
+        with cluster, pytest.raises(NodeFailed, match=said):
+            cluster.ready()
 
 
 def test_create_read_fail_over_and_delete(tmp_path: Path) -> None:
