@@ -1,7 +1,7 @@
 """Leaders and ISRs are a chain of records (D.2)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -14,7 +14,12 @@ from planted_runs import NODES, TOPIC, Story, assert_invalid, assert_valid, chan
 
 from checkers.isr_chain import IsrChain
 from checkers.isr_chain import isr_chain as judge
-from framework.evidence.changes import Change, PartitionChanged
+from framework.evidence.changes import (
+    BrokerFenced,
+    BrokerUnregistered,
+    Change,
+    PartitionChanged,
+)
 from framework.evidence.kinds import (
     DISK,
     Appended,
@@ -557,6 +562,16 @@ def member_that_another_process_took_the_place_of(story: Story) -> None:
 def member_that_was_fenced_as_disks_alone_tell(story: Story) -> None:
     member_that_was_fenced(story)
     to_disks(story)
+
+
+@PLANTED.violation(FENCED, "the record at offset 41")
+def member_that_is_no_longer_registered(story: Story) -> None:
+    """By the disks of a system that has a record for that."""
+    member_that_was_fenced_as_disks_alone_tell(story)
+    for at, each in enumerate(story.evidence):
+        if isinstance(each, BrokerFenced):
+            same = {field.name: getattr(each, field.name) for field in fields(each)}
+            story.evidence[at] = BrokerUnregistered(**same)
 
 
 def accepted_with(story: Story, **named: Any) -> None:
