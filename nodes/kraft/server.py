@@ -82,6 +82,7 @@ class Node(Watcher):
         self._stop_lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
         self._committed_ms = now_ms()
         self._listeners: list[Listener] = []
         self._metrics: MetricsEndpoint | None = None
@@ -231,6 +232,9 @@ class Node(Watcher):
         await self._close_data()
         for listener in self._listeners:
             await listener.close()
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
         if self.membership is not None:
             self.membership.close()
         self.snapshots.close()
@@ -280,7 +284,10 @@ class Node(Watcher):
             self._committed_ms = now
 
     def _arm(self) -> None:
-        """Set the one timer to the earliest deadline."""
+        """Set the one timer to the earliest deadline. Once all is closed nothing is due: a snapshot
+        that were begun while the process ends would find no thread to write it."""
+        if self._closed:
+            return
         deadlines = [
             self.replica.deadline_ms(),
             self.snapshots.deadline_ms(),

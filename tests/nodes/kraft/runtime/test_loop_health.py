@@ -56,6 +56,25 @@ def test_clocks_are_reported_at_the_start_and_over_and_over(
     assert [each["mono_ns"] for each in reported] == sorted(each["mono_ns"] for each in reported)
 
 
+def test_a_node_that_has_ended_does_nothing_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A snapshot that was due then was begun, and reported as an error that nothing handled."""
+    node, begun = Node(config_in(tmp_path)), list[str]()
+
+    async def main() -> None:
+        running = asyncio.ensure_future(node.run())
+        await started(node)
+        node.stop("test")
+        await running
+        monkeypatch.setattr(node, "_do_what_is_due", lambda: begun.append("too late"))
+        await asyncio.sleep(1)  # by which a timer that is still set has rung
+
+    with asyncio.Runner(loop_factory=node.loop) as runner:
+        runner.run(main())
+    assert not begun
+
+
 def test_a_loop_that_does_not_run_says_for_how_long(tmp_path: Path) -> None:
     """Either one: a callback that blocks, on the loop where it runs."""
 
