@@ -57,10 +57,16 @@ def drain(story: Story, granted: bool | None = None, ms: float = MS_OF_DRAIN) ->
     return story.complete(asked, "ok", result)
 
 
-def gone(granted: bool | None = None, ms: float = MS_OF_DRAIN) -> Story:
-    """It served, led the partition, and went. No node writes events, by the plan."""
+def mute() -> Story:
+    """No node writes events; a run in which nothing has happened yet."""
     story = Story()
     story.plan = {**PLAN, "capabilities": WITHOUT_EVENTS, "recovery_s": 2.0}
+    return story
+
+
+def gone(granted: bool | None = None, ms: float = MS_OF_DRAIN) -> Story:
+    """It served, led the partition, and went. No node writes events, by the plan."""
+    story = mute()
     served(story)
     read(story, BROKER)
     drain(story, granted, ms)
@@ -154,8 +160,7 @@ def test_clean_run_without_events() -> None:
 
 
 def asked_before_it_was_gone() -> Story:
-    story = Story()
-    story.plan = {**PLAN, "capabilities": WITHOUT_EVENTS, "recovery_s": 2.0}
+    story = mute()
     served(story)
     asked = story.invoke("metadata", "t", node="b1")
     drain(story)
@@ -214,8 +219,7 @@ def was_not_let_go_as_its_client_says() -> Story:
 
 def began_when_it_was_drained() -> Story:
     """Whether it served before nobody can tell."""
-    story = Story()
-    story.plan = {**PLAN, "capabilities": WITHOUT_EVENTS, "recovery_s": 2.0}
+    story = mute()
     started = story.invoke("start", KEY)
     asked = story.invoke("drain", KEY)
     story.complete(started, "ok", {"broker_id": BROKER})
@@ -226,19 +230,13 @@ def began_when_it_was_drained() -> Story:
 
 def drained_before_the_cluster_settled() -> Story:
     """That it settled in the end says nothing of what was before."""
-    story = Story()
-    story.plan = {**PLAN, "capabilities": WITHOUT_EVENTS, "recovery_s": 2.0}
-    served(story)
-    with story.fault():
-        drain(story)
-        read(story, BROKER)
+    story = during_a_fault()
     story.final()
     return story
 
 
 def had_not_served() -> Story:
-    story = Story()
-    story.plan = {**PLAN, "capabilities": WITHOUT_EVENTS, "recovery_s": 2.0}
+    story = mute()
     story.op("start", KEY, None, type="info", error="TIMED_OUT")
     drain(story)
     read(story, BROKER)
@@ -246,8 +244,7 @@ def had_not_served() -> Story:
 
 
 def nothing_is_known_of_it_before() -> Story:
-    story = Story()
-    story.plan = {**PLAN, "capabilities": WITHOUT_EVENTS, "recovery_s": 2.0}
+    story = mute()
     drain(story)
     read(story, BROKER)
     return story
@@ -265,8 +262,7 @@ def did_not_go_in_time() -> Story:
 
 
 def during_a_fault() -> Story:
-    story = Story()
-    story.plan = {**PLAN, "capabilities": WITHOUT_EVENTS, "recovery_s": 2.0}
+    story = mute()
     served(story)
     with story.fault():
         drain(story)
@@ -275,8 +271,7 @@ def during_a_fault() -> Story:
 
 
 def soon_after_a_fault(*, settled: bool | None = None) -> Story:
-    story = Story()
-    story.plan = {**PLAN, "capabilities": WITHOUT_EVENTS, "recovery_s": 2.0}
+    story = mute()
     served(story)
     with story.fault():
         read(story)
