@@ -196,11 +196,11 @@ class Loopback:
         """Wait until one controller leads and every broker is active; the controller's name."""
         leader = until(lambda: self.none_failed() and self.active())
         for name in self.client:
-            until(lambda name=name: self.none_failed() and self.is_broker(name))  # type: ignore[misc]
+            until(lambda name=name: self.none_failed() and self.is_active(name))  # type: ignore[misc]
         return str(leader)
 
-    def is_broker(self, name: str) -> bool:
-        """With a lease."""
+    def is_active(self, name: str) -> bool:
+        """A broker, by its lease."""
         return bool(self.state(name)["broker_state"] == "ACTIVE")
 
     def none_failed(self) -> bool:
