@@ -5,8 +5,9 @@
 
 The run is made first (`benchmarks.long_run`), in a folder that is removed. Each rule is judged in
 one task, by so many processes beside each other. Memory is the most that all processes had at once
-(PSS). `processor_s` are of the rules alone; a line for each rule follows. Then how much more
-quickly executors of one core each do the same tasks than one of them, by their processor time.
+(PSS). A line for each rule comes when it is judged; `processor_s` are of the rules alone. Then how
+much more quickly executors of one core each do the same tasks than one of them, by their processor
+time.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import threading
 import time
 from collections.abc import Sequence
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -93,26 +96,24 @@ class Peak(threading.Thread):
 def measure(events: int, cores: int, names: list[str]) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        began = time.monotonic()
+        began = time.process_time()
         there = make(folder, events)
-        say("made", events=there, s=round(time.monotonic() - began, 1))
-        found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+        say("made", events=there, processor_s=round(time.process_time() - began, 1))
         times: list[float] = []
         peak, began = Peak(), time.monotonic()
         peak.start()
         with multiprocessing.get_context("fork").Pool(cores, maxtasksperchild=1) as pool:
-            for name, each in pool.imap(partial(judge, folder), tasks(names, there)):
-                found[name].append(each)
-                times.append(each["s"])
-        wall = time.monotonic() - began
+            judged = pool.imap(partial(judge, folder), tasks(names, there))
+            for name, found in groupby(judged, key=itemgetter(0)):
+                parts = [part for _, part in found]
+                times += [part["s"] for part in parts]
+                say(f"  {name}", **added(name, parts))
         peak.over.set()
-        for name, each in sorted(found.items()):
-            say(f"  {name}", **added(name, each))
         say(
             "judged",
             events=there,
-            wall_s=round(wall, 1),
-            processor_s=round(sum(part["s"] for each in found.values() for part in each), 1),
+            wall_s=round(time.monotonic() - began, 1),
+            processor_s=round(sum(times), 1),
             peak_mib=peak.kib // 1024,
         )
         quicker = {f"on_{n}": round(sum(times) / on_cores(times, n), 2) for n in CORES}

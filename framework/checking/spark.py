@@ -74,9 +74,10 @@ def start(
     interrupt = signal.getsignal(signal.SIGINT)
     log = tempfile.TemporaryFile() if quiet else sys.stderr.buffer  # noqa: SIM115
     try:
-        gateway = launch_gateway(
-            conf, {"stdout": log, "stderr": subprocess.STDOUT, "start_new_session": True}
-        )
+        with _home(master, scratch):
+            gateway = launch_gateway(
+                conf, {"stdout": log, "stderr": subprocess.STDOUT, "start_new_session": True}
+            )
         context = SparkContext(conf=conf, gateway=gateway)
     except Exception as error:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -195,6 +196,30 @@ class Background:
         self.close()
 
 
+@contextmanager
+def _home(master: str, scratch: str) -> Iterator[None]:
+    """Where a JVM that starts now believes Spark to be. Executors of `local-cluster` have their
+    folders in it, named by the second, where two sessions may meet: so it has one of its own."""
+    from pyspark.find_spark_home import _find_spark_home
+
+    if not master.startswith("local-cluster"):
+        yield
+        return
+    before = os.environ.get("SPARK_HOME")
+    home = Path(scratch, "home")
+    home.mkdir()
+    for each in Path(_find_spark_home()).iterdir():
+        if each.name != "work":
+            (home / each.name).symlink_to(each)
+    os.environ["SPARK_HOME"] = str(home)
+    try:
+        yield
+    finally:
+        del os.environ["SPARK_HOME"]
+        if before is not None:
+            os.environ["SPARK_HOME"] = before
+
+
 def _settings(master: str, scratch: str, large: bool, java: str | None) -> dict[str, str]:
     settings = {
         "spark.master": master,
@@ -242,8 +267,8 @@ def need_master(master: str) -> None:
     """Raises `UsageError` for what is no Spark master."""
     if not _MASTERS.fullmatch(master):
         raise UsageError(
-            f"--spark-master {master!r}: it is local[*], local[N], spark://host:port, "
-            "k8s://host:port or yarn"
+            f"--spark-master {master!r}: it is local[*], local[N], local-cluster[N,cores,MiB], "
+            "spark://host:port, k8s://host:port or yarn"
         )
 
 

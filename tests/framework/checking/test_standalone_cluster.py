@@ -270,20 +270,45 @@ def judged_as(folder: Path) -> dict[str, Any]:
     return {each["name"]: each for each in verdict["checkers"]}
 
 
-def test_the_same_as_here(cluster: Cluster, libraries: Path, plugin: Path, tmp_path: Path) -> None:
-    files = [
-        write_history(tmp_path / "good.jsonl", stale=False),
-        write_history(tmp_path / "stale.jsonl", stale=True),
+@pytest.fixture(scope="module")
+def histories(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("histories")
+    return [
+        write_history(folder / "good.jsonl", stale=False),
+        write_history(folder / "stale.jsonl", stale=True),
     ]
-    # With the same plug-in as above the same code travels, whose kernels are compiled there by now.
-    there = check(*files, "--spark-master", cluster.address, python=libraries, path=plugin)
-    here = check(*files)
-    assert (there.returncode, there.stdout) == (1, here.stdout), there.stderr
-    good, stale = map(json.loads, here.stdout.splitlines())
+
+
+@pytest.fixture(scope="module")
+def here(histories: list[Path]) -> str:
+    """What is said without Spark."""
+    done = check(*histories)
+    good, stale = map(json.loads, done.stdout.splitlines())
     assert (good["verdict"], stale["verdict"]) == ("VALID", "INVALID")
     assert stale["findings"]
+    return done.stdout
+
+
+def test_the_same_as_here(
+    cluster: Cluster, libraries: Path, plugin: Path, histories: list[Path], here: str
+) -> None:
+    # With the same plug-in as above the same code travels, whose kernels are compiled there by now.
+    there = check(*histories, "--spark-master", cluster.address, python=libraries, path=plugin)
+    assert (there.returncode, there.stdout) == (1, here), there.stderr
     # The code that judged came with the job, and is compiled for the next one.
     assert [code for code in cluster.scratch.glob("kraft-proof-*-*") if any(code.rglob("*.nbi"))]
+
+
+def test_executors_of_this_machine(
+    histories: list[Path], here: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session has a folder of its own for them, and takes it away: two at once do not meet."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    there = check(*histories, "--spark-master", "local-cluster[2,1,1024]")
+    assert (there.returncode, there.stdout) == (1, here), there.stderr
+    assert "checked on Spark local-cluster[2,1,1024]" in there.stderr
+    assert not (Path(pyspark.__file__).parent / "work").exists()
+    assert not list(tmp_path.glob("spark-*"))
 
 
 def test_a_python_that_lacks_our_libraries_is_named(cluster: Cluster, tmp_path: Path) -> None:
