@@ -171,7 +171,17 @@ _SHARED: Final = {
         "planted",
         "against_brute_force",
     ),
-    "evidence": ("explanations", "operations_in_words", "planted", "against_brute_force"),
+    "evidence": (
+        "clash",
+        "explanations",
+        "findings",
+        "operations_in_words",
+        "overlooked",
+        "reasons",
+        "relaxed",
+        "shrinking",
+        "small_search",
+    ),
 }
 
 

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from checkers.linearizability.encoded import EncodedHistory, Ints
-from checkers.linearizability.evidence.small_search import CAS, CHANGE, READ, WRITE
+from checkers.linearizability.evidence.small_search import CAS, READ, WRITE
 
 
 def clash(
@@ -40,10 +40,8 @@ def clash(
 
 
 def _is_in_force_once(encoded: EncodedHistory, value: int) -> bool:
-    writers = int(
-        np.count_nonzero((encoded.b == value) & np.isin(encoded.kind, (WRITE, CAS, CHANGE)))
-    )
-    return writers == (0 if value == encoded.initial else 1)
+    writers = np.count_nonzero((encoded.b == value) & np.isin(encoded.kind, (WRITE, CAS)))
+    return bool(writers == (0 if value == encoded.initial else 1))
 
 
 def _zone(encoded: EncodedHistory, rows: list[int]) -> tuple[int, int]:

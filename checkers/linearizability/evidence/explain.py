@@ -103,7 +103,7 @@ def _lines(
     for number, end in enumerate(ends[:_MOST_ENDS]):
         lines += _end_lines(end, ends[0] if number else None, reasons, names, fails)
     if len(ends) > _MOST_ENDS:
-        lines.append(f"{len(ends) - _MOST_ENDS} more ends of orders were found, and fail too.")
+        lines.append(f"Orders end in {len(ends)} states in all; the others fail too.")
     idle = [end.state for end in refuted.ends if end not in ends]
     if idle:
         what = reasons.states(idle)

@@ -116,13 +116,11 @@ class Reasons:
         for row in used[-_MOST_NAMED:]:
             yield self._used(end, row, places[row], value)
         if len(used) > _MOST_NAMED:
-            numbers = joined([str(places[row]) for row in used[:-_MOST_NAMED]], 20, "and")
-            yield f"numbers {numbers} of the order lead to it, and come earlier still"
+            yield _still_earlier([places[row] for row in used[:-_MOST_NAMED]])
         yield from self._returned_before(end, makers, places)
-        if value == encoded.initial and not self.relaxing.is_queue and not used:
-            first = next((move for move in end.order if move.kind not in OBSERVERS), None)
-            if first is not None:
-                yield f"it was so initially, before number {places[first.row]} of the order"
+        if value == encoded.initial and not used:
+            first = next(move for move in end.order if move.kind not in OBSERVERS)
+            yield f"it was so initially, before number {places[first.row]} of the order"
         if not len(makers):
             verb = "enqueues" if self.relaxing.is_queue else "leads to"
             others = "no operation" if value != encoded.initial else "nothing else"
@@ -161,13 +159,9 @@ class Reasons:
         if self.relaxing.is_queue:
             if value in end.state:
                 return f"{place_of}, and {self.value(value)} is not the first yet"
-            gone = next(
-                (m for m in later if m.kind == TAKE or (m.kind == DEQUEUE and m.a == value)), None
-            )
+            gone = next(move for move in later if move.kind == TAKE or move.a == value)
         else:
-            gone = next((move for move in later if move.kind not in OBSERVERS), None)
-        if gone is None:
-            return place_of
+            gone = next(move for move in later if move.kind not in OBSERVERS)
         number = end.order.index(gone) + 1
         return f"{place_of}, and number {number}, {self.name(gone.row)}, comes after it"
 
@@ -175,8 +169,6 @@ class Reasons:
         """Of what is not in the order: too early, or impossible itself."""
         encoded = self.relaxing.encoded
         left = makers[~np.isin(makers, list(places))]
-        if not len(left):
-            return
         changes = [move for move in end.order if move.kind not in OBSERVERS]
         latest = max(end.order, key=lambda move: move.call, default=None)
         for bound in (changes[-1] if changes else None, latest):
@@ -201,16 +193,23 @@ class Reasons:
         self.named[bound.row] = None
         sentence = f"{self.name(last)} had returned (index {encoded.ret[last]}) before"
         sentence += f" {self.name(bound.row)} was invoked"
-        if len(early) == 2:
+        others = len(early) - 1
+        if others == 1:
             sentence += ", and so had one earlier one that leads to it"
-        elif len(early) > 2:
-            sentence += f", and so had {len(early) - 1:,} earlier ones that lead to it"
+        elif others:
+            sentence += f", and so had {others:,} earlier ones that lead to it"
         return sentence
+
+
+def _still_earlier(places: Sequence[int]) -> str:
+    if len(places) == 1:
+        return f"number {places[0]} of the order leads to it, and comes earlier still"
+    numbers = joined(list(map(str, places)), last="and")
+    return f"numbers {numbers} of the order lead to it, and come earlier still"
 
 
 def joined(words: Sequence[str], most: int = 5, last: str = "or") -> str:
     """`a, b or c`."""
-    shown = list(words[:most])
-    if len(words) > most:
-        shown.append(f"{len(words) - most} others")
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {last} {shown[-1]}"
+    more = len(words) - most
+    *firsts, final = words if more < 2 else [*words[:most], f"{more} others"]
+    return f"{', '.join(firsts)} {last} {final}" if firsts else final

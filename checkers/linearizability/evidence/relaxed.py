@@ -60,7 +60,6 @@ class Relaxing:
         observes = np.isin(kinds, list(OBSERVERS))
         self._mutations: Ints = np.flatnonzero(~observes)
         left = np.where(kinds == DEQUEUE, encoded.a, encoded.b)[self._mutations].astype(np.int64)
-        left[kinds[self._mutations] == TAKE] = OTHER
         rows = np.argsort(left, kind="stable")
         self._by_value: Ints = self._mutations[rows]
         self._values: Ints = left[rows]
@@ -139,7 +138,7 @@ class Relaxing:
         leaving = any(move.kind in (DIFFERS, CHANGE) for move in members)
         known: set[int] = set()
         helpers: list[Move] = []
-        starts: dict[State, Trail] = {}
+        starts: dict[State, tuple[None, Move]] = {}
         while sought:
             value = sought.pop()
             if value in known:
@@ -147,7 +146,6 @@ class Relaxing:
             known.add(value)
             rows = self.leaving(value, end)
             before = rows[self.encoded.ret[rows] < begin]
-            before = before[~np.isin(before, list(own))]
             if len(before):
                 last = before[np.argmax(self.encoded.ret[before])]
                 starts[value] = (None, self._move(int(last)))
@@ -158,7 +156,7 @@ class Relaxing:
                     sought.append(move.a)
                 leaving = leaving or move.kind == CHANGE
         if leaving:
-            apart = known | {self.encoded.initial}
+            apart = {self.encoded.initial}
             for move in (*members, *helpers):
                 apart |= {move.a, move.b}
             helpers += self._leavers(apart, known, own, begin, end, len(members))
@@ -170,7 +168,7 @@ class Relaxing:
             if len(rows := before[~np.isin(left, list(apart))]):
                 starts[OTHER] = (None, self._move(int(rows[-1])))
         # The latest first: of two orders to one state the first is told.
-        latest = sorted(starts.items(), key=lambda each: -each[1][1].ret if each[1] else 0)
+        latest = sorted(starts.items(), key=lambda each: -each[1][1].ret)
         return helpers, {**dict(latest), self.encoded.initial: starts.get(self.encoded.initial)}
 
     def _leavers(

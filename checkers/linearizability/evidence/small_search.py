@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from checkers.linearizability.decision import Budget
-from checkers.linearizability.encoded import NEVER, EncodedHistory, Kind
+from checkers.linearizability.encoded import EncodedHistory, Kind
 
 State: TypeAlias = Any
 """Of a cell the number of its value, of a queue a tuple of them, else the model's number."""
@@ -130,15 +130,15 @@ class Walk:
         """What may change the state. A look may, where it narrows down what is known of it."""
         self._helpers: dict[tuple[int, int, int], list[Move]] = {}
         """Open ones that do the same, next to return first: only that one is tried."""
+        self._left = sum(move.member for move in moves)
+        """Members that have not returned."""
         self._events = sorted(
-            [(move.call, move) for move in moves]
-            + [(move.ret, move) for move in moves if move.ret != NEVER]
+            [(move.call, move) for move in moves] + [(move.ret, move) for move in moves]
         )
 
     def run(self, starts: Mapping[State, Trail]) -> Found:
         """From any of the states, with how each came about. Raises `TooMuch`."""
         frontier: dict[Config, Trail] = {(state, 0, 0): trail for state, trail in starts.items()}
-        members = sum(event == move.ret and move.member for event, move in self._events)
         for event, move in self._events:
             if event == move.call:
                 self._open(move)
@@ -150,8 +150,8 @@ class Walk:
             if not reached:
                 return Found(self._refuted(frontier, move))
             frontier = reached
-            members -= 1
-            if not members:
+            self._left -= 1
+            if not self._left:
                 break
         return Found(order=_needed(_listed(next(iter(frontier.values())))))
 
@@ -188,13 +188,9 @@ class Walk:
         for config, trail in frontier.items():
             state, done, used = config
             reached.setdefault((state, done, used & ~move.bit), trail)
-            if not used & move.bit:
-                for (then, now_done, now_used), longer in self._until(config, trail, move):
-                    reached.setdefault((then, now_done, now_used & ~move.bit), longer)
-        group = self._helpers[move.kind, move.a, move.b]
-        group.remove(move)
-        if not group:
-            del self._helpers[move.kind, move.a, move.b]
+            for (then, now_done, now_used), longer in self._until(config, trail, move):
+                reached.setdefault((then, now_done, now_used & ~move.bit), longer)
+        self._helpers[move.kind, move.a, move.b].remove(move)
         return self._undominated(reached)
 
     def _settle(self, state: State, done: int, trail: Trail) -> tuple[int, Trail]:
@@ -229,7 +225,7 @@ class Walk:
             for move in self._next(done, used):
                 self._count()
                 then = self._step(state, move)
-                if then is None or (not move.member and then == state):
+                if then is None:
                     continue
                 now_done = done | move.bit if move.member else done
                 now_used = used if move.member else used | move.bit
@@ -267,8 +263,6 @@ class Walk:
     def _undominated(self, configs: dict[Config, Trail]) -> dict[Config, Trail]:
         """Without those that another one is never worse than: the same state and changes done, no
         fewer observers, no more helpers used."""
-        if len(configs) < 2:
-            return configs
         blind = 0
         for move in self._observers:
             blind |= move.bit
@@ -320,7 +314,7 @@ def _needed(order: list[Move]) -> list[Move]:
     kept: list[Move] = []
     for move in order:
         if move.kind == WRITE:
-            while kept and not kept[-1].member and kept[-1].kind in (WRITE, CAS, CHANGE):
+            while kept and not kept[-1].member:
                 kept.pop()
         kept.append(move)
     return kept

@@ -1,19 +1,17 @@
 """The evidence for a refutation: few operations, each needed, that nothing else can explain."""
 
-import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from benchmarks.histories import cell, queue
 from checkers.linearizability.decide import decide
 from checkers.linearizability.decision import Budget, Decision
-from checkers.linearizability.encoded import NEVER, EncodedHistory, Ints, Kind
+from checkers.linearizability.encoded import NEVER, EncodedHistory, Ints
 from checkers.linearizability.evidence.explain import MOST_SHOWN, explain
 from checkers.linearizability.evidence.relaxed import Relaxing
 from checkers.linearizability.evidence.shrink import pending_outside, shrink
@@ -24,7 +22,6 @@ from framework.verdict import Verdict
 from tests.checkers.linearizability.encoded_oracle import (
     State,
     after,
-    encoded_of,
     initial_state,
     linearizable,
     random_cell,
@@ -32,66 +29,20 @@ from tests.checkers.linearizability.encoded_oracle import (
     random_queue,
     random_strings,
 )
-
-R, W, C, D = Kind.READ, Kind.WRITE, Kind.CAS, Kind.DIFFERS
-ENQ, DEQ, EMPTY, TAKE = Kind.ENQUEUE, Kind.DEQUEUE, Kind.EMPTY, Kind.TAKE
-Spec = tuple[int, int | None, Kind, int]
-"""Call, return (None: never), kind, the value that it saw or left."""
-
-
-def history(*operations: Spec | tuple[int, int | None, Kind, int, int]) -> EncodedHistory:
-    seen, left = [], []
-    for _, _, kind, *values in operations:
-        seen.append(-1 if kind in (W, ENQ) else values[0])
-        left.append(values[0] if kind in (W, ENQ) else values[1] if len(values) > 1 else -1)
-    return encoded_of(
-        [call for call, *_ in operations],
-        [int(NEVER) if ret is None else ret for _, ret, *_ in operations],
-        [kind for _, _, kind, *_ in operations],
-        seen,
-        left,
-    )
-
-
-def invalid(encoded: EncodedHistory, culprit: int = -1, involved: Sequence[int] = ()) -> Decision:
-    return Decision(Verdict.INVALID, "said so", culprit=culprit, involved=involved)
-
-
-def table_of(encoded: EncodedHistory, words: Mapping[int, Any] | None = None) -> pa.Table:
-    """The operations as Spark hands them over. `words`: columns by row, instead of the usual."""
-    rows = []
-    for row in range(len(encoded)):
-        kind, a, b = Kind(int(encoded.kind[row])), int(encoded.a[row]), int(encoded.b[row])
-        f, value, outcome, result = {
-            Kind.READ: ("read", None, "ok", a),
-            Kind.DIFFERS: ("cas", [a, 99], "fail", None),
-            Kind.WRITE: ("write", b, "ok", None),
-            Kind.CAS: ("cas", [a, b], "ok", None),
-            Kind.CHANGE: ("change", [a, b], "ok", None),
-            Kind.ENQUEUE: ("enqueue", b, "ok", None),
-            Kind.DEQUEUE: ("dequeue", None, "ok", a),
-            Kind.EMPTY: ("dequeue", None, "ok", None),
-            Kind.TAKE: ("dequeue", None, "info", None),
-            Kind.LOOK: ("look", None, "ok", a),
-            Kind.STEP: ("step", a, "ok", None),
-        }[kind]
-        pending = encoded.ret[row] == NEVER
-        rows.append(
-            {
-                "op": int(encoded.call[row]),
-                "end": None if pending else int(encoded.ret[row]),
-                "process": str(row),
-                "f": f,
-                "value": json.dumps(value),
-                "type": "info" if pending else outcome,
-                "result": json.dumps(result),
-                "error_code": None,
-                "invoked_ns": int(encoded.call[row]) * 1000,
-                "completed_ns": None if pending else int(encoded.ret[row]) * 1000,
-            }
-            | (words or {}).get(row, {})
-        )
-    return pa.Table.from_pylist(rows)
+from tests.checkers.linearizability.refutations import (
+    DEQ,
+    EMPTY,
+    ENQ,
+    TAKE,
+    C,
+    D,
+    R,
+    Spec,
+    W,
+    history,
+    invalid,
+    table_of,
+)
 
 
 def is_explained(encoded: EncodedHistory, members: Sequence[int]) -> bool:

@@ -38,7 +38,8 @@ def test_an_operation_in_words(said: Operation, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "words"), [(1, "a"), (2, "a or b"), (3, "a, b or c"), (5, "a, b, c or 2 others")]
+    ("count", "words"),
+    [(1, "a"), (2, "a or b"), (3, "a, b or c"), (4, "a, b, c or d"), (5, "a, b, c or 2 others")],
 )
 def test_a_list_in_words(count: int, words: str) -> None:
     assert joined(list("abcde"[:count]), 3) == words
