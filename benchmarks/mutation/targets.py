@@ -165,11 +165,13 @@ _SHARED: Final = {
     "encoding": (
         "encode",
         "encoded_keys",
+        "hidden_ids",
+        "hollow_histories",
+        "keys_of_a_table",
         "numbers",
         "pending_keys",
-        "hollow_histories",
-        "planted",
-        "against_brute_force",
+        "texts",
+        "transitions",
     ),
     "evidence": (
         "clash",
