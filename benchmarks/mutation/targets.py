@@ -161,7 +161,7 @@ def _linearizability() -> Iterator[Target]:
 
 _OF_ALL_METHODS: Final = ("small_histories", "planted")
 _SHARED: Final = {
-    "arrays": ("arrays", *_OF_ALL_METHODS),
+    "arrays": ("arrays", "layout", *_OF_ALL_METHODS),
     "encoding": (
         "encode",
         "encoded_keys",
