@@ -17,6 +17,7 @@ from framework.checking.keyed import OUTCOME_ARROW, Outcome, outcome_row
 from framework.history.pairing import Operation
 from framework.history.reader import operations_of
 from framework.history.texts import as_json
+from framework.plugins.capabilities import OR
 from framework.plugins.checker import CLIENTS, OUTCOME_SCHEMA, Clause, DataFrame, Tables
 from framework.verdict import Verdict
 
@@ -41,7 +42,7 @@ class KafkaLog:
 
     name = NAME
     summary = SUMMARY
-    requires = frozenset({"log-operations"})
+    requires = frozenset({OR.join(("log-operations", "transaction-operations"))})
     clauses = (ONE_LOG,)
 
     def check(self, tables: Tables) -> DataFrame:

@@ -49,6 +49,7 @@ SHORT: Final[Mapping[str, str]] = {
     "controlled.shutdown.retry.backoff.ms": "500",
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
     # Often, so that even a short run sees snapshots.
     "metadata.log.max.record.bytes.between.snapshots": "20000",
     "metadata.log.max.snapshot.interval.ms": "8000",

@@ -36,6 +36,7 @@ class KafkaSystem(System):
                 "topic-configs",
                 "data-plane",
                 "groups",
+                "transactions",
                 "metadata-log",
                 "snapshots",
             }

@@ -35,7 +35,7 @@ from workloads.kafka.group_messages import (
 )
 from workloads.kafka.leaders import LOOKUP_S, NoAnswer
 from workloads.kafka.log_client import LogClient
-from workloads.kafka.member_process import MemberFailed, MemberProcess
+from workloads.kafka.member_process import LOST, MemberFailed, MemberProcess, group_member
 from workloads.kafka.messages import name_of, refused
 from workloads.kafka.operations.groups import Commit, Left, MemberFetch, Membership
 from workloads.kafka.relay import Relay
@@ -118,7 +118,7 @@ class GroupsClient:
         try:
             result = _OF_MEMBERS[invocation.f](self, invocation)
         except MemberFailed as error:
-            if error.code in _LOST:
+            if error.code in LOST:
                 self._vanish()
             failure = self._outcomes.unanswered(
                 invocation.f, error.code, str(error), sent=error.sent
@@ -131,7 +131,7 @@ class GroupsClient:
         self._vanish()
         if self._relay is None:
             self._relay = Relay(self._cluster)
-        self._member = MemberProcess(
+        self._member = group_member(
             self._relay,
             group=asked.group,
             name=asked.member,
@@ -141,7 +141,7 @@ class GroupsClient:
         try:
             return self._member.ask("join")
         except MemberFailed as error:
-            if not error.sent and error.code not in _LOST:
+            if not error.sent and error.code not in LOST:
                 raise  # it goes on trying, and will tell when it is asked for its assignment
             self._vanish()
             # It may have become a member for a moment.
@@ -253,4 +253,3 @@ _OF_MEMBERS: Final[dict[str, Callable[[GroupsClient, Invocation], Json]]] = {
     "leave": GroupsClient._leave,
     "crash": GroupsClient._crash,
 }
-_LOST: Final = frozenset({"MEMBER_GONE", "MEMBER_SILENT"})

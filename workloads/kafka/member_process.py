@@ -1,5 +1,5 @@
-"""A member of a group as a process of its own, which can vanish: the harness's end of
-`group_member`."""
+"""A client of somebody's library as a process of its own, which can vanish: the harness's end of
+`group_member` and `transactor`."""
 
 import json
 import select
@@ -18,6 +18,10 @@ ANSWER_S: Final = 9.0
 """Longer than a member may need; one that needs more is stuck."""
 
 
+LOST: Final = frozenset({"MEMBER_GONE", "MEMBER_SILENT"})
+"""The process is no more."""
+
+
 class MemberFailed(Exception):
     """There is no result. `code`: why; `sent`: it may have taken effect."""
 
@@ -30,22 +34,10 @@ class MemberFailed(Exception):
 class MemberProcess:
     """Runs until it leaves or is killed. For one thread at a time."""
 
-    def __init__(
-        self, relay: Relay, *, group: str, name: str, topics: Sequence[str], session_ms: int
-    ) -> None:
-        settings = {
-            "bootstrap_servers": relay.brokers,
-            "proxy_url": relay.url,
-            "group_id": group,
-            "client_id": name,
-            "session_timeout_ms": session_ms,
-        }
-        configuration = json.dumps(
-            {"settings": settings, "topics": list(topics), "asked_s": time.monotonic()}
-        )
+    def __init__(self, name: str, module: str, configuration: Json) -> None:
         self.name = name
         self._process = subprocess.Popen(
-            [sys.executable, "-m", MODULE, configuration],
+            [sys.executable, "-m", module, json.dumps(configuration)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -91,3 +83,22 @@ class MemberProcess:
                 with suppress(OSError):
                     pipe.close()
         self._process.wait()
+
+
+def group_member(
+    relay: Relay, *, group: str, name: str, topics: Sequence[str], session_ms: int
+) -> MemberProcess:
+    """A member of a group."""
+    settings: Json = {
+        "bootstrap_servers": relay.brokers,
+        "proxy_url": relay.url,
+        "group_id": group,
+        "client_id": name,
+        "session_timeout_ms": session_ms,
+    }
+    configuration: Json = {
+        "settings": settings,
+        "topics": list(topics),
+        "asked_s": time.monotonic(),
+    }
+    return MemberProcess(name, MODULE, configuration)

@@ -1,0 +1,271 @@
+"""A program: a transactional producer and a consumer of committed records, by confluent-kafka.
+
+    python -m workloads.kafka.transactor CONFIGURATION
+
+It does what each line of its input asks, and answers with a line, as `group_member` does. Its
+producer reads, processes and writes: in one transaction it polls, sends to partitions one after the
+other, each acknowledged before the next, commits how far it read, and ends as it is told. What went
+wrong before it asked for the commit never takes effect, and after that nobody knows: it gives that
+producer up, and the next one of its transactional id sees to what was left open.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+from workloads.kafka import own_network
+
+COMMIT, ABORT, ABANDON = "commit", "abort", "abandon"
+"""How a transaction ends. Abandoned ones are left open, for their time-out or the next producer."""
+OPERATION_S: Final = 7.0
+"""After which no new step is begun."""
+INIT_S: Final = 4.0
+SEND_S: Final = 3.0
+POLL_S: Final = 0.2
+ABORT_S: Final = 1.5
+LEAST_S: Final = 0.1
+WRITES: Final = frozenset({"txn", "fence"})
+COMMON: Final = {
+    "socket.timeout.ms": 1000,
+    "socket.connection.setup.timeout.ms": 1000,
+    "reconnect.backoff.ms": 50,
+    "reconnect.backoff.max.ms": 300,
+    "retry.backoff.ms": 50,
+    "topic.metadata.refresh.fast.interval.ms": 100,
+    "log_level": 0,
+}
+PRODUCER: Final = {
+    **COMMON,
+    "linger.ms": 0,
+    "request.timeout.ms": 1000,
+    "delivery.timeout.ms": 2500,
+    "transaction.timeout.ms": 5000,
+}
+CONSUMER: Final = {
+    **COMMON,
+    "isolation.level": "read_committed",
+    "enable.auto.commit": False,
+    "enable.partition.eof": True,
+    "auto.offset.reset": "earliest",
+    "fetch.wait.max.ms": 50,
+}
+
+
+class NotDone(Exception):
+    """The operation failed, and takes no effect. `code`: why."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Transactor:
+    """One transactional id, and a consumer that is assigned its partitions."""
+
+    def __init__(self, servers: Mapping[str, str], transactional_id: str) -> None:
+        self._servers, self._id = dict(servers), transactional_id
+        self._producer: Producer | None = None
+        self._consumer = Consumer({**CONSUMER, **servers, "group.id": f"of-{transactional_id}"})
+        self._positions: dict[str, int] = {}
+        self._at_end: set[str] = set()
+        self._end_s = 0.0
+
+    def _left(self, most_s: float) -> float:
+        """How long a step may take."""
+        return max(LEAST_S, min(most_s, self._end_s - time.monotonic()))
+
+    # --- the consumer ---------------------------------------------------------------------
+
+    def assign(self, keys: list[str], beginning: bool) -> Any:
+        """Read these partitions: each from where the consumer is, or from what was committed; or
+        all from the beginning."""
+        new = [key for key in keys if beginning or key not in self._positions]
+        known = {} if beginning else self._committed(new)
+        at = {key: known.get(key, 0) for key in new}
+        self._go_to({key: at[key] if key in at else self._positions[key] for key in keys})
+        return keys
+
+    def _committed(self, keys: Sequence[str]) -> dict[str, int]:
+        if not keys:
+            return {}
+        found = self._consumer.committed([_partition(key) for key in keys], timeout=SEND_S)
+        if wrong := next((each.error for each in found if each.error is not None), None):
+            raise KafkaException(wrong)
+        return {_key(each.topic, each.partition): max(each.offset, 0) for each in found}
+
+    def _go_to(self, positions: Mapping[str, int]) -> None:
+        self._consumer.assign([_partition(key, offset) for key, offset in positions.items()])
+        self._positions, self._at_end = dict(positions), set()
+
+    def poll(self) -> Any:
+        """A micro-operation. It is only answered with nothing where all was read."""
+        records: dict[str, list[Any]] = {}
+        polled: list[Any] = self._consumer.consume(100, timeout=POLL_S)
+        for message in polled:
+            error = message.error()
+            if error is not None and error.code() != KafkaError._PARTITION_EOF:
+                continue  # the library goes on by itself
+            key = _key(message.topic(), message.partition())
+            if error is not None:
+                self._at_end.add(key)
+                self._positions[key] = message.offset()
+                continue
+            records.setdefault(key, []).append([message.offset(), int(message.value())])
+            self._at_end.discard(key)
+            self._positions[key] = message.offset() + 1
+        if not records and not self._at_end.issuperset(self._positions):
+            return ["poll"]
+        return ["poll", records]
+
+    # --- the producer ---------------------------------------------------------------------
+
+    def txn(self, operations: list[Any], end: str) -> Any:
+        """The micro-operations as they were done, once they are committed."""
+        self._end_s = time.monotonic() + OPERATION_S
+        before = dict(self._positions)
+        try:
+            producer = self._ready()
+            producer.begin_transaction()
+            done = [self._step(producer, each) for each in operations]
+            if any(each[0] == "poll" for each in operations):
+                self._commit_offsets(producer)
+            if end != COMMIT:
+                raise NotDone(end.upper(), "as was asked for")
+        except Exception as error:
+            self._go_to(before)
+            self._leave(abort=end != ABANDON)
+            raise NotDone(*_told(error)) from error
+        try:
+            self._commit(producer)
+        except Exception:
+            self._producer = None
+            raise
+        return done
+
+    def _ready(self) -> Producer:
+        if self._producer is None:
+            self._producer = self._initialized(self._id)
+        return self._producer
+
+    def _initialized(self, transactional_id: str) -> Producer:
+        """Whoever had the id is fenced, and what it left open is aborted."""
+        made = Producer({**PRODUCER, **self._servers, "transactional.id": transactional_id})
+        made.init_transactions(INIT_S)
+        return made
+
+    def _step(self, producer: Producer, operation: list[Any]) -> Any:
+        if operation[0] == "poll":
+            return self.poll()
+        _, key, value = operation
+        return ["send", key, [_sent(producer, key, value, self._left(SEND_S)), value]]
+
+    def _commit_offsets(self, producer: Producer) -> None:
+        offsets = [_partition(key, offset) for key, offset in self._positions.items()]
+        member = self._consumer.consumer_group_metadata()
+        producer.send_offsets_to_transaction(offsets, member, self._left(SEND_S))
+
+    def _commit(self, producer: Producer) -> None:
+        """As the library's users do it: again, as long as it says that it may be."""
+        while True:
+            try:
+                return producer.commit_transaction(self._left(OPERATION_S))
+            except KafkaException as error:
+                if not error.args[0].retriable() or time.monotonic() > self._end_s:
+                    raise
+
+    def _leave(self, *, abort: bool) -> None:
+        """Out of a transaction; a producer that cannot is given up."""
+        producer, self._producer = self._producer, None
+        if abort and producer is not None:
+            with suppress(KafkaException):
+                producer.abort_transaction(ABORT_S)
+                self._producer = producer
+
+    def fence(self, transactional_id: str) -> Any:
+        """A second producer of somebody's id comes, and goes."""
+        self._initialized(transactional_id)
+        return None
+
+
+def _sent(producer: Producer, key: str, value: int, most_s: float) -> int:
+    """The offset of what was sent and acknowledged."""
+    told: list[Any] = []
+    topic, partition = _split(key)
+    producer.produce(
+        topic,
+        str(value).encode(),
+        partition=partition,
+        on_delivery=lambda error, message: told.append((error, message.offset())),
+    )
+    producer.flush(most_s)
+    if not told:
+        raise NotDone("NOT_DELIVERED", f"{value} to {key} within {most_s:.2g} s")
+    error, offset = told[0]
+    if error is not None:
+        raise KafkaException(error)
+    return int(offset)
+
+
+def _split(key: str) -> tuple[str, int]:
+    topic, _, number = key.rpartition("/")
+    return topic, int(number)
+
+
+def _key(topic: str, number: int) -> str:
+    return f"{topic}/{number}"
+
+
+def _partition(key: str, offset: int | None = None) -> TopicPartition:
+    topic, number = _split(key)
+    return (
+        TopicPartition(topic, number) if offset is None else TopicPartition(topic, number, offset)
+    )
+
+
+def _told(error: Exception) -> tuple[str, str]:
+    """(code, message)"""
+    if isinstance(error, KafkaException):
+        return error.args[0].name(), error.args[0].str()
+    return getattr(error, "code", type(error).__name__), str(error)
+
+
+def answer(transactor: Transactor, request: Mapping[str, Any]) -> Mapping[str, Any]:
+    """{"ok": result}, or {"error": [code, message], "sent": whether it may take effect}."""
+    operations: Mapping[str, Callable[..., Any]] = {
+        "assign": transactor.assign,
+        "poll": transactor.poll,
+        "txn": transactor.txn,
+        "fence": transactor.fence,
+    }
+    arguments = {name: value for name, value in request.items() if name != "do"}
+    try:
+        return {"ok": operations[request["do"]](**arguments)}
+    except Exception as error:  # whatever the library raises
+        sent = request["do"] in WRITES and not isinstance(error, NotDone)
+        return {"error": _told(error), "sent": sent}
+
+
+def main() -> None:
+    configuration = json.loads(sys.argv[1])
+    brokers = configuration["brokers"]
+    if "relay" in configuration:
+        relay = urlsplit(configuration["relay"])
+        delay = own_network.Delay(**configuration["delay"])
+        addresses = [(host, int(port)) for host, port in (each.split(":") for each in brokers)]
+        own_network.enter((str(relay.hostname), int(relay.port or 0)), addresses, delay)
+    servers = {"bootstrap.servers": ",".join(brokers)}
+    transactor = Transactor(servers, configuration["id"])
+    for line in sys.stdin:
+        print(json.dumps(answer(transactor, json.loads(line))), flush=True)
+    os._exit(0)  # no farewell
+
+
+if __name__ == "__main__":
+    main()
