@@ -3,7 +3,8 @@
 Compiled kernels are kept on disk beside their source, and what comes out of a zip file has no
 such place. So the zip file that travels with a job holds stubs of our packages; the first
 import of one unpacks the real ones into a folder of that machine which is named after their
-content, and reads them from there. The next job finds them there, compiled.
+content, and reads them from there. The next job finds them there, compiled. Kernels that are
+compiled here travel as well: numba takes them where the processor is the same, else makes its own.
 
 What travels is the engine, and whatever plugs checkers or models into it: entry points know no
 workers, and need not, for what is sent there refers to modules by their names. Systems, workloads
@@ -15,10 +16,11 @@ import importlib
 import importlib.util
 import io
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from framework.compiled import FOLDER, folder_of
 from framework.plugins import registry
 
 GROUPS: Final = ("checkers", "models")
@@ -29,6 +31,8 @@ _CACHE: Final = "__pycache__"
 _UNPACKER: Final = "kraft_proof_code"
 _STUB: Final = f"from {_UNPACKER} import folder\n\n__path__ = [folder(__name__)]\n"
 _UNPACKER_SOURCE: Final = '''
+import glob
+import hashlib
 import io
 import os
 import pkgutil
@@ -44,8 +48,10 @@ def folder(package):
     root = os.path.join(tempfile.gettempdir(), "kraft-proof-%d-%s" % (os.getuid(), DIGEST))
     if not os.path.isdir(root):
         draft = tempfile.mkdtemp(prefix="kraft-proof-")
-        with zipfile.ZipFile(io.BytesIO(pkgutil.get_data(__name__, "code.zip"))) as code:
-            code.extractall(draft)
+        for name in ("code.zip", "kernels.zip"):
+            with zipfile.ZipFile(io.BytesIO(pkgutil.get_data(__name__, name))) as content:
+                content.extractall(draft)
+        place_kernels(draft, root)
         try:
             os.rename(draft, root)
         except OSError:  # somebody else was faster
@@ -54,16 +60,26 @@ def folder(package):
     if status.st_uid != os.getuid() or status.st_mode & 0o022:
         raise ImportError(root + ": somebody else can write there; remove it")
     return os.path.join(root, package)
+
+
+def place_kernels(draft, root):
+    """numba names the folder of machine code after the folder that the source will be in."""
+    pattern = os.path.join(glob.escape(draft), "**", "__pycache__", "kernels", "*", "*")
+    for kept in glob.glob(pattern, recursive=True):
+        sources = root + kept[len(draft):].partition(os.sep + "__pycache__")[0]
+        named = os.path.basename(sources) + "_" + hashlib.sha1(sources.encode()).hexdigest()
+        os.rename(kept, os.path.join(os.path.dirname(kept), named))
 '''
 
 
 def package_zip(target: Path) -> Path:
     """Writes the zip file that travels; returns its path."""
-    code = _code()
+    code = _zipped(_sources())
     digest = hashlib.sha256(code).hexdigest()[:16]
     with zipfile.ZipFile(target, "w") as archive:
         archive.writestr(f"{_UNPACKER}/__init__.py", _UNPACKER_SOURCE.format(digest=digest))
         archive.writestr(f"{_UNPACKER}/code.zip", code)
+        archive.writestr(f"{_UNPACKER}/kernels.zip", _zipped(_kernels()))
         for package, files in packages().items():
             if isinstance(files, Path):
                 archive.write(files, files.name)
@@ -99,15 +115,44 @@ def lacking(_: int) -> list[str]:
     return lacks
 
 
-def _code() -> bytes:
-    """The packages as a zip file, the same bytes for the same files."""
+def _sources() -> dict[str, Path]:
+    """The files of the packages, by their names in the zip file."""
+    return {
+        str(Path(package) / file.relative_to(root)): file
+        for package, root in _folders()
+        for file in sorted(root.rglob("*"))
+        if file.is_file() and _CACHE not in file.relative_to(root).parts
+    }
+
+
+def _kernels() -> dict[str, Path]:
+    """Kernels that are compiled, of the sources as they are; where it is not yet said in which
+    place the sources will be, which is in the name of a folder."""
+    return {
+        str(Path(package) / folder.relative_to(root) / "kept" / file.name): file
+        for package, root in _folders()
+        for folder in sorted(root.rglob(f"{_CACHE}/{FOLDER}/*"))
+        if folder.name == folder_of(_module(package, root, folder)).name
+        for file in sorted(folder.glob("*/*.nb[ci]"))
+    }
+
+
+def _module(package: str, root: Path, kernels: Path) -> str:
+    """Whose kernels are in a folder."""
+    within = kernels.parents[2].relative_to(root).parts
+    return ".".join((package, *within, kernels.name.rpartition("-")[0]))
+
+
+def _folders() -> Iterator[tuple[str, Path]]:
+    for package, folders in packages().items():
+        for root in [] if isinstance(folders, Path) else folders:
+            yield package, root
+
+
+def _zipped(files: Mapping[str, Path]) -> bytes:
+    """The same bytes for the same files."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for package, folders in packages().items():
-            for root in [] if isinstance(folders, Path) else folders:
-                for file in sorted(root.rglob("*")):
-                    within = file.relative_to(root)
-                    if file.is_file() and _CACHE not in within.parts:
-                        name = zipfile.ZipInfo(str(Path(package) / within))
-                        archive.writestr(name, file.read_bytes(), zipfile.ZIP_DEFLATED)
+        for name, file in files.items():
+            archive.writestr(zipfile.ZipInfo(name), file.read_bytes(), zipfile.ZIP_DEFLATED)
     return content.getvalue()

@@ -381,3 +381,43 @@ def test_code_in_a_zip_file_is_unpacked_once(tmp_path: Path) -> None:
     assert Path(place).is_relative_to(tmp_path)
     assert package_zip(tmp_path / "again.zip").exists()
     assert len(list(tmp_path.glob("kraft-proof-*"))) == 1
+
+
+def test_compiled_kernels_travel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the sources as they are; older ones stay."""
+    package = tmp_path / "here" / "theirs"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    use = "from theirs.numbers import twice; print(twice(4), sum(twice.stats.cache_hits.values()))"
+    for factor in (3, 2):
+        (package / "numbers.py").write_text(NUMBERS.format(factor=factor))
+        assert printed(use, tmp_path / "here", cwd=ROOT) == f"{4 * factor} 0"
+    monkeypatch.syspath_prepend(package.parent)
+    monkeypatch.setattr(registry, "modules", lambda group: ["theirs.numbers"])
+    archive = package_zip(tmp_path / "code.zip")
+    assert printed(use, archive, cwd=tmp_path, TMPDIR=str(tmp_path)) == "8 1"
+    assert len(list(tmp_path.glob("kraft-proof-*/theirs/__pycache__/kernels/*"))) == 1
+
+
+NUMBERS = """
+from framework.compiled import compiled
+
+
+@compiled
+def twice(number: int) -> int:
+    return {factor} * number
+"""
+
+
+def printed(program: str, path: Path, cwd: Path, **environment: str) -> str:
+    """By a Python of its own, which imports from `path` first."""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        cwd=cwd,
+        env={**os.environ, **environment, "PYTHONPATH": str(path)},
+    )
+    return done.stdout.strip()
