@@ -91,8 +91,8 @@ def before_others() -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[object]:
-    """Ten thousand tests are many objects, all of which stay: the collector of cycles went over them
-    again and again, for a twentieth of the time of tests that only compute."""
+    """Ten thousand tests are many objects, all of which stay: the collector of cycles went over
+    them again and again, for a twentieth of the time of tests that only compute."""
     gc.disable()
     try:
         return (yield)

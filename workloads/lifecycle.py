@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import Final
 
 from framework.generators import Context, Generator, Offer, Pending, assign, op, phases
@@ -61,6 +62,7 @@ class Lifecycle(KafkaWorkload):
         super().__init__()
         self._options = options or LifecycleOptions()
         self._ids = range(FIRST_ID, FIRST_ID + self._options.brokers)
+        self._turns = {broker_id: Lock() for broker_id in self._ids}
 
     def generator(self, options: WorkloadOptions) -> Generator:
         return ComingAndGoing(
@@ -85,7 +87,7 @@ class Lifecycle(KafkaWorkload):
         )
 
     def client(self, cluster: Cluster, thread: int) -> Client:
-        return ProcessClient(cluster, thread, self._started)
+        return ProcessClient(cluster, thread, self._turns, self._started)
 
 
 @dataclass(frozen=True, slots=True)

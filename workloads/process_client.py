@@ -4,7 +4,9 @@ does."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import Lock
 from typing import Final, TypeVar
 
 import tenacity
@@ -26,8 +28,7 @@ REGISTERED_S: Final = 4.0
 EXIT_S: Final = 8.0
 POLL_S: Final = 0.05
 OPERATION_S: Final = 9.0
-"""After which an operation begins no new wait, and ends what it waits for: one that its client does
-not give up in time goes on beside the next one."""
+"""After which an operation begins no new wait, and ends what it waits for."""
 
 T = TypeVar("T")
 
@@ -36,9 +37,16 @@ class ProcessClient:
     """Implements the engine's `Client`. Operations on topics go to the brokers as always."""
 
     def __init__(
-        self, cluster: Cluster, thread: int, started: Callable[[Invocation], None] = lambda _: None
+        self,
+        cluster: Cluster,
+        thread: int,
+        turns: Mapping[int, Lock],
+        started: Callable[[Invocation], None] = lambda _: None,
     ) -> None:
+        """`turns`: of each broker id, shared by all clients. One whose operation took too long is
+        given up, and goes on all the same: it may not start a process while another one does."""
         self._cluster = cluster
+        self._turns = turns
         self._system = system_of(cluster)
         self._topics = KafkaClient(cluster, thread, started)
 
@@ -47,9 +55,11 @@ class ProcessClient:
         operation = _OPERATIONS.get(invocation.f)
         if operation is None:
             return self._topics.invoke(invocation)
-        slots = self._slots(broker_of(str(invocation.key)))
+        broker_id = broker_of(str(invocation.key))
+        slots, end_s = self._slots(broker_id), time.monotonic() + OPERATION_S
         try:
-            value = operation(slots, time.monotonic() + OPERATION_S).to_json()
+            with turn(self._turns[broker_id], end_s):
+                value = operation(slots, end_s).to_json()
         except TimeoutError as error:
             return invocation.completed(
                 "info", invocation.value, error=("TIMED_OUT", str(error)), node=slots[0].node
@@ -66,6 +76,17 @@ class ProcessClient:
             self._system.extra_broker(self._cluster, broker_id=broker_id, number=number, slot=slot)
             for slot in range(SLOTS)
         ]
+
+
+@contextmanager
+def turn(lock: Lock, end_s: float) -> Iterator[None]:
+    """Raises `TimeoutError` where it does not come in time."""
+    if not lock.acquire(timeout=_left_s(OPERATION_S, end_s)):
+        raise TimeoutError("an operation on the same broker that was given up is not over")
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 # --- operations on the slots of one broker id, each to be over by `end_s` -------------------

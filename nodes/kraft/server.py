@@ -42,6 +42,7 @@ from nodes.kraft.runtime.planes import LoopThread
 from nodes.kraft.runtime.refusals import listed, refuse, unsupported
 from nodes.kraft.runtime.replica import Replica, Watcher
 from nodes.kraft.runtime.snapshots import Snapshots
+from nodes.kraft.storage.directory_lock import hold
 from nodes.kraft.storage.meta_properties import adopt
 from nodes.kraft.wire.apis import CONTROL_APIS
 from nodes.kraft.wire.codec import API_VERSIONS
@@ -73,6 +74,7 @@ class Node(Watcher):
 
     def __init__(self, config: Config) -> None:
         self.config = config
+        self._held = hold(config.log_dir)
         adopt(config)
         self._commits = CommitMeters()
         self.events = EventLog(config.events_file, config.name, self._commits.observe)
@@ -243,6 +245,7 @@ class Node(Watcher):
         if self._clock is not None:
             self._clock.cancel()
         self.replica.close()
+        os.close(self._held)
         self.events.emit("exit", reason=self._reason)
 
     async def _close_data(self) -> None:

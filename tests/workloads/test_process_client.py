@@ -1,10 +1,17 @@
 """What the client of extra brokers says of a process that it drained."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from threading import Event, Lock
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from workloads.process_client import EXIT_S, _bounce, _drain, _start
+from framework.history.event import Invocation
+from nodes.kraft.adapter.dialect import DIALECT
+from workloads.process_client import EXIT_S, ProcessClient, _bounce, _drain, _start, turn
 
 NEVER_S = 1e12
 
@@ -118,3 +125,57 @@ def test_a_drain_waits_no_longer_than_there_is_time() -> None:
     for end_s in (OVER_S, NEVER_S):
         _drain([Leaving("granted")], end_s)  # type: ignore[list-item]
     assert waited == [0.0, EXIT_S]
+
+
+class Held(Slot):
+    """Takes long to start a process, unless another one is started meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self.starting, self.beside = Event(), Event()
+        self.started = 0
+
+    def kill(self) -> None:
+        self.runs = False
+
+    def start(self) -> None:
+        self.started += 1
+        if self.starting.is_set():
+            self.beside.set()
+        self.starting.set()
+        self.beside.wait(0.3)
+        super().start()
+
+
+def test_an_operation_that_was_given_up_starts_no_process_beside_the_next_one() -> None:
+    """Two processes in one directory would destroy its log."""
+    held = Held()
+    slots = [held, Slow(None, runs=False)]
+    system = SimpleNamespace(
+        connect=str, dialect=lambda: DIALECT, extra_broker=lambda cluster, slot, **_: slots[slot]
+    )
+    nodes = {"b1": SimpleNamespace(ports=["client"])}
+    cluster: Any = SimpleNamespace(system=system, with_role=lambda role: nodes, nodes=nodes)
+    turns = {301: Lock()}
+    restart, start = (
+        partial(ProcessClient(cluster, thread, turns).invoke, invocation(f))
+        for thread, f in enumerate(("restart", "start"))
+    )
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(restart)
+        assert held.starting.wait(60)
+        second = pool.submit(start)
+        assert first.result(60).type == second.result(60).type == "ok"
+    assert held.started == 1
+
+
+def test_a_turn_that_does_not_come_in_time_is_a_time_out() -> None:
+    lock = Lock()
+    with turn(lock, NEVER_S), pytest.raises(TimeoutError, match="not over"), turn(lock, OVER_S):
+        pass
+    with turn(lock, OVER_S):
+        assert lock.locked()
+
+
+def invocation(f: str) -> Invocation:
+    return Invocation(index=0, time=0, process=0, f=f, key="broker-301")

@@ -17,7 +17,7 @@ from kio.static.primitive import i8, i16, i32, i32Timedelta, i64
 
 from nodes.kraft.wire.debug import ReadTopicsRequest
 from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest
-from tests.nodes.kraft.loopback import Loopback, NodeFailed, call, until
+from tests.nodes.kraft.loopback import Loopback, NodeFailed, call, free_ports, until
 
 TIMEOUT = i32Timedelta.parse(datetime.timedelta(seconds=3))
 
@@ -191,6 +191,24 @@ def test_a_node_with_a_bad_configuration_says_so_in_one_line(tmp_path: Path) -> 
     lines = (tmp_path / "c1.log").read_text().splitlines()
     assert len(lines) == 1
     assert "process.roles=king" in lines[0]
+
+
+def test_a_directory_in_which_another_process_works_is_refused(tmp_path: Path) -> None:
+    """Whatever ports it has; until that one is gone, in whatever way."""
+    with Loopback(tmp_path, controllers=1) as cluster:
+        cluster.ready()
+        first = cluster.processes["c1"]
+        cluster.settings["c1"]["listeners"] = f"CONTROLLER://127.0.0.1:{free_ports(1)[0]}"
+        before = (tmp_path / "c1.log").stat().st_size
+        cluster.start("c1")
+        assert cluster.processes["c1"].wait(120) == 1
+        said = (tmp_path / "c1.log").read_bytes()[before:].decode()
+        assert "another process works in this directory" in said
+        assert first.poll() is None
+        first.kill()
+        first.wait()
+        cluster.start("c1")
+        until(lambda: "listening" in (tmp_path / "c1.log").read_text().rpartition("another")[2])
 
 
 def test_a_directory_of_another_cluster_is_refused(tmp_path: Path) -> None:
