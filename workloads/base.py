@@ -46,7 +46,8 @@ class KafkaWorkload:
         """A read of each topic, again where it had no result; of configurations, where a create
         asked for some. Then the last ones that are there as each broker shows them, and once more:
         what brokers serve is judged in every run, also where clients hardly ask them, and against
-        what held before and after."""
+        what held before and after. So are the last ones that are gone: one may be all that a run
+        deleted."""
         brokers: list[str | None] = [spec.name for spec in options.nodes if "broker" in spec.roles]
         read = topic_read(options)
         return phases(
@@ -57,6 +58,7 @@ class KafkaWorkload:
                 for broker in brokers or [None]
             ),
             FinalReads(names=self._last, f=read),
+            FinalReads(names=self._gone, f=read),
         )
 
     def _found(self, topic: str) -> None:
@@ -66,6 +68,11 @@ class KafkaWorkload:
         """Those that are there; where there are none, it is to be seen that nobody shows them."""
         there = [topic for topic in self._named if topic in self._there]
         return (there or list(self._named))[-LAST:]
+
+    def _gone(self) -> Sequence[str]:
+        """Of those that are not among the last."""
+        gone = [topic for topic in self._named if topic not in self._there]
+        return gone[-LAST:] if self._there else ()
 
     def _started(self, invocation: Invocation) -> None:
         if invocation.f in NAMES_A_TOPIC:
