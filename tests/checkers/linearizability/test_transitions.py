@@ -77,6 +77,7 @@ def test_strings_are_told_apart_only_as_far_as_they_are_read() -> None:
     nothing = Strings([(WRITE, "x"), (WRITE, "")])
     assert nothing.describe(nothing.initial) == '""'
     assert nothing.describe(nothing.step(0, 0)) == LOST
+    assert nothing.describe(nothing.step(0, 1)) == '""'
 
 
 def test_operations_of_a_string() -> None:
