@@ -5,9 +5,9 @@
 
 The run is made first (`benchmarks.long_run`), in a folder that is removed. Each rule is judged in
 one task, by so many processes beside each other. Memory is the most that all processes had at once
-(PSS). A line for each rule comes when it is judged; `processor_s` are of the rules alone. Then how
-much more quickly executors of one core each do the same tasks than one of them, by their processor
-time.
+(PSS, looked at every few seconds); of a rule, the most that its process had (RSS). A line for each
+rule comes when it is judged; `processor_s` are of the rules alone. Then how much more quickly
+executors of one core each do the same tasks than one of them, by their processor time.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
+import resource
 import tempfile
 import threading
 import time
@@ -23,7 +24,7 @@ from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from benchmarks.check_scale import memory_kib, say
 from benchmarks.long_run import make
@@ -34,6 +35,9 @@ from framework.checking.results import checker_result
 from framework.checking.run_checks import RunChecker, in_parts, judged_run
 from framework.evidence.run_events import Part
 from framework.plugins import registry
+
+_EVERY_S: Final = 5.0
+"""Counting the pages of processes of gigabytes takes as long as judging, if it is done often."""
 
 
 def checkers() -> dict[str, RunChecker]:
@@ -53,7 +57,7 @@ def judge(folder: Path, task: tuple[str, Part]) -> tuple[str, dict[str, Any]]:
     return name, {
         "rows": rows.to_pylist(),
         "s": time.process_time() - began,
-        "pss_mib": memory_kib(os.getpid()) // 1024,
+        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
     }
 
 
@@ -66,7 +70,7 @@ def added(name: str, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "verdict": result.verdict.value,
         "parts": len(parts),
         "processor_s": round(sum(each["s"] for each in parts), 1),
-        "pss_mib": max(each["pss_mib"] for each in parts),
+        "peak_mib": max(each["peak_mib"] for each in parts),
         "said": result.note[:100] or [each.message for each in result.findings[:2]],
     }
 
@@ -89,8 +93,10 @@ class Peak(threading.Thread):
         self.kib, self.over = 0, threading.Event()
 
     def run(self) -> None:
-        while not self.over.wait(0.5):
+        while True:
             self.kib = max(self.kib, memory_kib(os.getpid()))
+            if self.over.wait(_EVERY_S):
+                return
 
 
 def measure(events: int, cores: int, names: list[str]) -> None:
