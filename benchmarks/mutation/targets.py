@@ -144,7 +144,8 @@ def _linearizability() -> Iterator[Target]:
     for path in sorted((home / "methods").glob("[!_]*")):
         own = f"{TESTS}/linearizability/test_{path.stem}.py"
         if (ROOT / own).exists():
-            tests = (own, *(f"{TESTS}/linearizability/test_{each}.py" for each in _OF_ALL_METHODS))
+            of = _BY_PARTS.get(path.stem, (path.stem, *_OF_ALL_METHODS))
+            tests = tuple(f"{TESTS}/linearizability/test_{each}.py" for each in of)
             yield Target(
                 _short(path), _below(path), tests, ROOT, without=(*_OF_COMPILING, *_FOR_LONG)
             )
@@ -159,6 +160,8 @@ def _linearizability() -> Iterator[Target]:
         )
 
 
+_BY_PARTS: Final = {"unique_writes": ("unique_parts",)}
+"""Methods whose parts have tests of their own, which are enough, and much quicker."""
 _OF_ALL_METHODS: Final = ("small_histories", "planted")
 _SHARED: Final = {
     "arrays": ("arrays", "layout", *_OF_ALL_METHODS),

@@ -143,7 +143,7 @@ def _invalid(encoded: EncodedHistory, found: Codes) -> Decision:
 
     ended = encoded.ret[found[found >= 0]]
     guess = int(np.searchsorted(ends, np.max(ended[ended != NEVER], initial=0)))
-    last = _earliest(is_shown, min(guess, len(ends) - 1), len(ends) - 1)
+    last = _earliest(is_shown, guess, len(ends) - 1)
     known = _until(encoded, int(ends[last]))
     clause, rows = _shown(known)
     culprit = int(np.flatnonzero(encoded.ret == ends[last])[0])

@@ -448,21 +448,20 @@ def place(
         most += row >= 0
     plan = Plan(
         np.empty(most, np.int32),
-        np.full(most, -1, np.int32),
+        np.empty(most, np.int32),
         last,
         np.full(most, -1, np.int32),
-        np.full(most, -1, np.int32),
+        np.empty(most, np.int32),
         np.zeros(most, np.bool_),
         np.zeros(chains, np.bool_),
         order,
         must,
         np.zeros(chains + 1, np.int8),
-        np.full(len(writer), -1, np.int64),
+        np.empty(len(writer), np.int64),
         np.full(len(writer), _UNTRIED, np.int64),
-        np.full(len(writer), -1, np.int32),
+        np.empty(len(writer), np.int32),
     )
-    for chain in range(chains):
-        plan.root[chain] = root[chain]
+    plan.root[:chains] = root
     values = np.empty(len(writer), np.int32)
     begins = np.empty(len(writer), np.int64)
     count = 0

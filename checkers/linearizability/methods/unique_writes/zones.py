@@ -187,7 +187,7 @@ def _blocks(
                 return TWICE, _rows(replaced[before], source, -1, -1), 0
             replaced[before] = source
             value, seeker = before, source
-    return FINE, _rows(-1, -1, -1, -1), count
+    return FINE, np.empty(0, np.int32), count
 
 
 @compiled
@@ -284,4 +284,4 @@ def _compared(
             return CLASH, rows, 0
         if first[chain] < last[chain]:
             forward, forward_row = chain, row
-    return FINE, _rows(-1, -1, -1, -1), chains
+    return FINE, np.empty(0, np.int32), chains
