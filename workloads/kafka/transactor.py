@@ -202,15 +202,15 @@ def _sent(producer: Producer, key: str, value: int, most_s: float) -> int:
         topic,
         str(value).encode(),
         partition=partition,
-        on_delivery=lambda error, message: told.append((error, message.offset())),
+        on_delivery=lambda error, message: told.append((error, message)),
     )
     producer.flush(most_s)
     if not told:
         raise NotDone("NOT_DELIVERED", f"{value} to {key} within {most_s:.2g} s")
-    error, offset = told[0]
+    error, message = told[0]
     if error is not None:
         raise KafkaException(error)
-    return int(offset)
+    return int(message.offset())
 
 
 def _split(key: str) -> tuple[str, int]:

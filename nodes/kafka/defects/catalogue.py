@@ -195,5 +195,12 @@ DEFECTS: Final[Mapping[str, Defect]] = {
         time_limit_s=10,
         found_by=frozenset({"groups", "kafka-log"}),
     ),
+    "serve-aborted": Defect(
+        breaks="consumers of committed records are given those of aborted transactions",
+        promise="consumer configuration `isolation.level`: read_committed, only committed ones",
+        workload="txn",
+        time_limit_s=12,
+        found_by=frozenset({"kafka-log"}),
+    ),
 }
 BREAKS: Final[Mapping[str, str]] = {name: defect.breaks for name, defect in DEFECTS.items()}
