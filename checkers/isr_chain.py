@@ -19,7 +19,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from checkers.folds.brokers import FS as SYNTHETIC_FS
-from checkers.folds.brokers import LIFE_FS, nothing_done, synthetic
+from checkers.folds.brokers import ISR_FS, LIFE_FS, nothing_done, synthetic
 from checkers.folds.disk_logs import DISK_KINDS, CommittedOnDisks, committed_on_disks
 from checkers.folds.in_sync import (
     IN_SYNC_FS,
@@ -261,6 +261,10 @@ def isr_chain(events: RunEvents) -> Outcome:
         ENOUGH.name: short,
         WATERMARK.name: above,
     }
+    once = _one_occasion(events)
+    for clause in (REQUESTS, JOINS, MEMBERS):
+        if once and by_clause[clause.name] in (1, (1, 0), (1, 1)):
+            by_clause[clause.name] = once
     figures = {"partitions": len(partitions), "records": sum(map(len, links.values()))}
     return weighed(by_clause, findings, figures)
 
@@ -312,6 +316,17 @@ def _no_occasion(events: RunEvents) -> str:
         for sight in sights([operation], key)
     }
     return "clients were shown the first version of each partition alone" if versions == {0} else ""
+
+
+def _one_occasion(events: RunEvents) -> str:
+    """Why an ISR may have changed but once, where clients and the ledger say so: a broker that is
+    gone comes back to its ISRs, and that happened to one."""
+    nodes = events.plan.get("nodes") or {}
+    brokers = {node for node, spec in nodes.items() if "broker" in (spec.get("roles") or ())}
+    met = sum(not brokers.isdisjoint(each.gone or each.victims or ()) for each in events.faults)
+    if met > 1 or any(each.f in (*ISR_FS, *LIFE_FS) for each in events.operations):
+        return ""
+    return f"{met} faults met a broker, and no client asked for an ISR change"
 
 
 def _partitions(events: RunEvents, sure: CommittedOnDisks) -> dict[Key, Partition]:

@@ -325,6 +325,30 @@ def test_clients_that_ask_for_nothing_gave_no_occasion() -> None:
     assert_unknown(IsrChain(), story, "request-is-a-record", "asked-joins")
 
 
+def test_one_broker_that_was_gone_is_one_occasion() -> None:
+    """Also where it is a controller's word alone: one sighting is not enough, two have to be."""
+    story = clean()
+    story.operations.clear()
+    story.plan = {"nodes": {name: {"roles": [role]} for name, role in ROLES.items()}}
+    asked = {"request-is-a-record", "asked-joins", "members-in-service"}
+
+    def undecided() -> set[str]:
+        found = {each.name: each.verdict for each in judged(IsrChain(), story).clauses}
+        return {name for name in asked if found[name] is None}
+
+    story.inject(1, victims={"b1": {}})
+    once = undecided()
+    assert once
+    story.inject(2, victims={"c1": {}, "b1": {}}, entries=[{"cut_off": ["c1"]}])
+    assert undecided() == once
+    story.inject(3, victims={"b2": {}})
+    assert not undecided()
+    assert_unknown(IsrChain(), story, *once)
+
+
+ROLES = {"b1": "broker", "b2": "broker", "b3": "broker", "c1": "controller", "c2": "controller"}
+
+
 # --- requests and records -----------------------------------------------------------------
 
 
