@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from threading import Event
 from typing import Final
@@ -27,6 +28,7 @@ from framework.checking.engine import check_runs
 from framework.checking.results import CheckerResult, RunResult
 from framework.errors import EngineError, UsageError
 from framework.plugins import registry
+from framework.plugins.capabilities import unmet
 from framework.run.interrupt import interruptible
 from framework.run.lifecycle import record
 from framework.run.options import Options, Test, resolve
@@ -108,9 +110,19 @@ def drawn(seed: int, hosts: Sequence[str]) -> Kind:
         target="" if nemesis == "none" else target,
         nodes=rng.choice(LAYOUTS),
         hosts=rng.choice(hosts),
-        workload=rng.choice(("all", *registry.names("workloads"))),
+        workload=rng.choice(("all", *workloads())),
         loaded=rng.random() < 0.5,
     )
+
+
+@cache
+def workloads() -> Sequence[str]:
+    """Those that our node can have."""
+    capabilities = registry.load("systems", registry.default("systems")).capabilities
+    known = registry.names("workloads")
+    return [
+        name for name in known if not unmet(registry.load("workloads", name).requires, capabilities)
+    ]
 
 
 def test_of(seed: int, kind: Kind, seconds: tuple[float, float], results: Path) -> Test:

@@ -2,12 +2,12 @@
 
 Every sighting of a leader counts, from whoever tells it: the records that begin an epoch, in all
 logs that processes left on disks; what they saved of the quorum's state; nodes that say they lead,
-nodes that say whom they follow; and the epochs that clients were shown by the controller that
-answered them.
+nodes that say whom they follow, also to an observer who asked; and the epochs that clients were
+shown by the controller that answered them.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -27,9 +27,11 @@ from framework.evidence.kinds import (
 )
 from framework.evidence.run_events import RunEvents, alone, node_ids, unreported, voters
 from framework.history.pairing import Operation
-from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
+from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
 READS: Final = ("describe", "follow")
+VIEWS: Final = ("describe-node", "describe-quorum")
+"""What an observer asks, that shows who leads."""
 
 RECORDS: Final = Clause(
     name="one-record",
@@ -46,7 +48,7 @@ CLAIMS: Final = Clause(
     compares="nodes and clients who say who leads an epoch, beside others who say so",
     floor=2,
     because="it takes two to differ; where nodes tell of themselves, each voter has to",
-    sources=(CLIENTS, DISKS, EVENTS),
+    sources=(CLIENTS, LEDGER, DISKS, EVENTS),
     blind="a second leader whom neither clients nor the nodes that follow it mention",
 )
 
@@ -150,6 +152,7 @@ def sightings(events: RunEvents) -> Iterator[Sighting]:
             case LeaderAnnounced(epoch=epoch, leader=leader) if leader >= 0:
                 yield Sighting(epoch, leader, "the record that begins the epoch", each, each.node)
     yield from _shown_to_clients(events, ids)
+    yield from _told_an_observer(events.observations)
 
 
 def _shown_to_clients(events: RunEvents, ids: Mapping[str, int]) -> Iterator[Sighting]:
@@ -165,11 +168,21 @@ def _shown_to_clients(events: RunEvents, ids: Mapping[str, int]) -> Iterator[Sig
             yield Sighting(epoch, ids.get(node, node), how, operation, f"clients of {node}")
 
 
+def _told_an_observer(observations: Iterable[Operation]) -> Iterator[Sighting]:
+    for operation in observations:
+        node, view = operation.node, operation.result
+        if not operation.ok or operation.f not in VIEWS or node is None:
+            continue
+        match view:
+            case {"leader": int(leader), "leader_epoch": int(epoch)} if leader >= 0:
+                yield Sighting(epoch, leader, f"{node} named it to an observer", operation, node)
+
+
 class OneLeaderPerEpoch(RunChecker):
     name = "one-leader-per-epoch"
     summary = (
         "No epoch of the quorum has two leaders, whoever tells of them: the log, nodes and what "
-        "they saved, or answers to clients"
+        "they saved, or answers to clients and observers"
     )
     requires = either_of(LeaderAnnounced, EpochSaved)
     clauses = (RECORDS, CLAIMS)
@@ -178,4 +191,5 @@ class OneLeaderPerEpoch(RunChecker):
         evidence=(Booted, EpochSaved, RoleTaken, Elected, Appended, Claimed, LeaderAnnounced),
         disk=(EpochSaved, LeaderAnnounced),
         fs=READS,
+        observations=True,
     )

@@ -12,7 +12,6 @@ and faults stay where runs are recorded.
 """
 
 import hashlib
-import importlib
 import importlib.util
 import io
 import zipfile
@@ -25,8 +24,6 @@ from framework.plugins import registry
 
 GROUPS: Final = ("checkers", "models")
 """Plugins that workers run."""
-LIBRARIES: Final = ("numpy", "pyarrow", "numba")
-"""What kernels need besides, in the Python of the workers. Others' plugins may need more."""
 _CACHE: Final = "__pycache__"
 _UNPACKER: Final = "kraft_proof_code"
 _STUB: Final = f"from {_UNPACKER} import folder\n\n__path__ = [folder(__name__)]\n"
@@ -102,17 +99,6 @@ def packages() -> dict[str, Sequence[Path] | Path]:
         elif spec.origin is not None:
             found[name] = Path(spec.origin)
     return found
-
-
-def lacking(_: int) -> list[str]:
-    """On a worker: what kernels need, and cannot be imported there."""
-    lacks = []
-    for name in LIBRARIES:
-        try:
-            importlib.import_module(name)
-        except ImportError:
-            lacks.append(name)
-    return lacks
 
 
 def _sources() -> dict[str, Path]:

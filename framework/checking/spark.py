@@ -25,7 +25,8 @@ from typing import IO, Any, Final, TypeAlias
 
 from framework.checking.blocks import last_line
 from framework.checking.class_archive import sharing
-from framework.checking.shipping import lacking, package_zip
+from framework.checking.libraries import lacking
+from framework.checking.shipping import package_zip
 from framework.errors import EngineError, UsageError
 
 LOCAL_MASTER: Final = "local[*]"

@@ -27,6 +27,7 @@ def test_a_seed_fixes_the_kind_and_all_kinds_come() -> None:
     assert values["nodes"] == set(clean_runs.LAYOUTS)
     assert values["hosts"] == {"docker", "namespaces"}
     assert values["workload"] >= {"all", "log", "groups"}
+    assert "txn" not in values["workload"], "our node has no transactions"
     assert values["loaded"] == {True, False}
     assert all(kind.target == "" for kind in kinds if kind.nemesis == "none")
 

@@ -147,6 +147,35 @@ def test_client_was_answered_by_another_leader_of_the_epoch(f: str) -> None:
     assert outcome.findings[0].operations == (first.index, second.index)
 
 
+@PLANTED.violation("epoch 2", "id 1 (b1 named it to an observer)")
+def observer_is_told_of_another_leader(story: Story) -> None:
+    story.ask("b1", "describe-quorum", {"leader": 1, "leader_epoch": 2})
+
+
+def test_what_an_observer_is_told_is_enough_where_nothing_else_is_known() -> None:
+    """As after a run of Apache Kafka that had one leader, who resigned as all were stopped."""
+    story = Story()
+    story.plan = {**story.plan, "capabilities": []}
+    story.disks.lead(1, 1, "c1", "c2", "c3")
+    story.ask("c1", "describe-quorum", {"leader": 1, "leader_epoch": 1})
+    assert_unknown(OneLeaderPerEpoch(), story, "one-claim")
+    story.ask("c1", "describe-quorum", {"leader": 1, "leader_epoch": 1})
+    assert_unknown(OneLeaderPerEpoch(), story, "one-claim")
+    story.ask("b1", "describe-node", {"leader": 1, "leader_epoch": 1})
+    assert judged(OneLeaderPerEpoch(), story).verdict is Verdict.VALID
+
+
+def test_who_answers_an_observer_otherwise_names_nobody() -> None:
+    story = on_disks()
+    other = {"leader": 1, "leader_epoch": 2}
+    story.ask("b1", "describe-cluster", other)
+    story.ask("b1", "describe-node", {**other, "leader": -1})
+    story.ask("b1", "describe-node", {**other, "leader": None})
+    story.ask("b1", "describe-node", None)
+    story.ask("b1", "describe-node", other, type="fail")
+    assert_valid(one_leader_per_epoch(story.run_events()))
+
+
 def test_answers_of_brokers_are_no_sightings() -> None:
     story = clean()
     story.op("describe", "t", ext={"epoch": 1, "offset": 1}, node="b1")

@@ -23,7 +23,8 @@ from packaging.requirements import Requirement
 from framework.checking import spark as spark_session
 from framework.checking.class_archive import sharing
 from framework.checking.engine import check_runs
-from framework.checking.shipping import LIBRARIES, package_zip
+from framework.checking.libraries import LIBRARIES
+from framework.checking.shipping import package_zip
 from framework.errors import UsageError
 from framework.plugins import registry
 
