@@ -70,7 +70,7 @@ RUNS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
         {"zombie-fencing"},
     ),
     "one-queue": (
-        {"nodes": "3", "workload": "log:flood=200", "observe_s": 1.0, "time_limit_s": 25},
+        {"nodes": "3", "workload": "log:flood=500", "observe_s": 1.0, "time_limit_s": 25},
         {"isolation"},
     ),
     "serve-after-lease": (
