@@ -160,7 +160,7 @@ def _linearizability() -> Iterator[Target]:
         )
 
 
-_BY_PARTS: Final = {"unique_writes": ("unique_parts",)}
+_BY_PARTS: Final = {"log_order": ("log_order_parts",), "unique_writes": ("unique_parts",)}
 """Methods whose parts have tests of their own, which are enough, and much quicker."""
 _OF_ALL_METHODS: Final = ("small_histories", "planted")
 _SHARED: Final = {

@@ -206,6 +206,68 @@ def test_what_only_looks_leaves_the_log_where_it_is() -> None:
         assert unplaced._later(3, 0, 0, rows, called, *columns, nobody, made) == later
 
 
+@pytest.mark.parametrize(
+    ("state", "at", "waiting", "due", "called", "absent", "made", "needed", "row"),
+    [
+        (0, 0, [1], -1, [], {}, {}, [], 0),
+        (0, 0, [3], -1, [], {}, {}, [], -1),
+        (0, 1, [3], -1, [], {}, {}, [], 2),
+        (1, 1, [3], -1, [], {}, {}, [], -1),
+        (0, 3, [4, 3, 1], -1, [], {}, {}, [], 2),
+        (0, 0, [4, 3, 1], -1, [], {}, {}, [], 0),
+        (1, 3, [3, 1], -1, [], {}, {}, [], 0),
+        (0, 3, [4], -1, [], {}, {}, [], -1),
+        (0, 3, [1], -1, [], {0: 1}, {0: 1}, [], -1),
+        (0, 3, [1], -1, [], {0: 1}, {0: 2}, [], 0),
+        (0, 3, [1], -1, [], {}, {1: 1}, [], -1),
+        (0, 3, [1, 3], -1, [], {}, {1: 1}, [], 2),
+        (0, 0, [1], -1, [], {}, {}, [1], 0),
+        (0, 1, [1], -1, [], {}, {}, [1], -1),
+        (0, 1, [1, 3], -1, [], {}, {}, [1], 2),
+        (0, 2, [1], -1, [], {}, {}, [1], 0),
+        (0, 3, [1], -1, [], {}, {}, [1], -1),
+        (0, 3, [1], -1, [], {1: 1}, {}, [], -1),
+        (0, 3, [1], 3, [], {1: 1}, {}, [], -1),
+        (0, 3, [1, 3], 3, [], {1: 1}, {}, [], 2),
+        (0, 0, [1], 1, [5], {1: 1}, {}, [], 0),
+        (0, 1, [1], 1, [5], {1: 1}, {}, [], 0),
+        (0, 1, [1], 1, [6], {1: 1}, {}, [], -1),
+        (0, 1, [1, 3], 1, [6], {1: 1}, {}, [], 2),
+        (0, 1, [1], -1, [6], {}, {}, [], 0),
+        (0, 1, [3], -1, [6], {2: 1}, {}, [], 2),
+        (1, 1, [3], -1, [6], {2: 1}, {}, [], -1),
+        (0, 3, [8], -1, [], {6: 1}, {}, [], -1),
+    ],
+)
+def test_what_is_pending_comes_when_somebody_waits_for_it(
+    state: int,
+    at: int,
+    waiting: list[int],
+    due: int,
+    called: list[int],
+    absent: dict[int, int],
+    made: dict[int, int],
+    needed: list[int],
+    row: int,
+) -> None:
+    """And not before all are there who read it, but where it is due, or fits now and never more."""
+    history = logged(
+        "0-:w1 1-5:r1 2-:c0>2 3-6:r2 4-7:d0 8-9:c1>3@1 10-11:w4@2 12-13:c1>5@3 14-15:r6 16-:x0>6"
+    )
+    rows = np.arange(len(history))
+    log = rows[5:8]
+    head, _, then = lists(history)
+    values = range(len(head))
+    columns = (log, np.isin(rows, called), history.kind, history.a, history.b)
+    readers = codes(*(absent.get(value, 0) for value in values))
+    makers = ints(*(made.get(value, 0) for value in values))
+    is_needed = np.isin(values, needed)
+    found = unplaced._wanted(
+        codes(*waiting), due, state, at, *columns, readers, makers, is_needed, head, then
+    )
+    assert found == row
+
+
 def test_who_reads_what_the_log_does_not_make() -> None:
     history = logged(
         "0-1:w1@1 2-3:r1 4-5:r1 6-7:d1 8-9:c3>2@2 10-11:r2@2 12-13:r4 14-:w4 15-16:r5@3"
