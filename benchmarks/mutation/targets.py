@@ -21,7 +21,7 @@ _IMPORTS: Final = re.compile(r"^from (checkers\.[\w.]+) import", re.MULTILINE)
 _OF_COMPILING: Final = ("precompile",)
 _FOR_LONG: Final = (
     "many more",
-    "long_",
+    "_long_",
     "after_much",
     "big_histories",
     "test_linearizable",
@@ -164,7 +164,7 @@ _BY_PARTS: Final = {"log_order": ("log_order_parts",), "unique_writes": ("unique
 """Methods whose parts have tests of their own, which are enough, and much quicker."""
 _OF_ALL_METHODS: Final = ("small_histories", "planted")
 _SHARED: Final = {
-    "arrays": ("arrays", "layout", *_OF_ALL_METHODS),
+    "arrays": ("arrays", "layout"),
     "encoding": (
         "encode",
         "encoded_keys",

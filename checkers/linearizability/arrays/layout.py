@@ -25,8 +25,8 @@ def laid_out(
 
     A mutation comes when a return needs it. What leaves the state as it is comes as soon as it
     fits; writes that are not among `mutations` just before one that is. Begins after the event
-    `since` in the state `initial`, with all in the order that is open then and no mutation; ends
-    before the first return after `until`. Of a cell or, with `steps`, of a model.
+    `since` in the state `initial`, with all in the order that was invoked by then and no mutation;
+    ends before the first return after `until`. Of a cell or, with `steps`, of a model.
     """
     order, stuck, missing = _laid_out(
         events(encoded.call, encoded.ret),
@@ -77,9 +77,9 @@ def _laid_out(
             continue
         if ret[row] > until:
             break
-        if not done[row] and ret[row] > since:
+        if not done[row]:
             filled = _observed(opened[:count], kind, a, b, steps, state, done, order, filled)
-        while not done[row] and ret[row] > since:
+        while not done[row]:
             if next_put == len(mutations):
                 return order[:filled], int(row), missing
             put = mutations[next_put]

@@ -10,7 +10,15 @@ from checkers.linearizability.arrays.bits import ones
 from checkers.linearizability.arrays.event_order import in_order
 from checkers.linearizability.arrays.events import events
 from checkers.linearizability.arrays.heap import pop, push
-from checkers.linearizability.arrays.kinds import CAS, CHANGE, FOREVER, LOOK, READ, WRITE
+from checkers.linearizability.arrays.kinds import (
+    CAS,
+    CHANGE,
+    DIFFERS,
+    FOREVER,
+    LOOK,
+    READ,
+    WRITE,
+)
 from checkers.linearizability.arrays.numbering import compact, size_of
 from checkers.linearizability.arrays.open import (
     ANY,
@@ -22,7 +30,7 @@ from checkers.linearizability.arrays.open import (
     nothing_open,
     some_open,
 )
-from checkers.linearizability.arrays.records import bytes_of, record_of
+from checkers.linearizability.arrays.records import bytes_of, record, record_of
 from checkers.linearizability.arrays.replay import is_legal, replayed
 from checkers.linearizability.arrays.steps import no_steps
 from checkers.linearizability.arrays.trails import mutations_of, no_trails
@@ -50,7 +58,7 @@ def test_all_bits_of_a_negative_word_are_counted() -> None:
 def test_a_heap_is_as_pythons(seed: int) -> None:
     draw, first = random.Random(seed), 3
     ret = np.array(draw.sample(range(100), 12), np.int64)
-    heap, expected = np.full(20, -7, np.int32), list[int]()
+    heap, expected = np.full(first + 12 + seed % 2, -7, np.int32), list[int]()
     for row in range(12):
         push(heap, first, row, ret, row)
         heapq.heappush(expected, int(ret[row]))
@@ -67,6 +75,14 @@ def test_calls_and_returns_in_time_order(spread: int) -> None:
     assert events(call, ret).tolist() == [0, 2, 4, 1, 6, 5, 7]
     assert events(call[:2], ret[1:2].repeat(2)).tolist() == [0, 2]
     assert events(call[:0], ret[:0]).tolist() == []
+
+
+def test_times_that_are_far_apart_take_no_room() -> None:
+    far = 1 << 60
+    assert events(np.array([0, far]), np.array([far + 1, NEVER])).tolist() == [0, 2, 1]
+    assert in_order(np.array([far, 5, -1]), 3).tolist() == [2, 1, 0]
+    late = np.array([far, far + 2])
+    assert events(late, late + 1).tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("times", [[], [-1], [0], [3, -1, 5, 0], [30, 2, 31], [32, 31, -1, 33]])
@@ -87,6 +103,7 @@ def test_values_of_few_operations_are_numbered_anew() -> None:
     as_it_is = written("0-1:w23 2-3:r0")
     assert compact(as_it_is) is as_it_is
     assert size_of(as_it_is.take(np.empty(0, np.int64))) == 1
+    assert size_of(written("0-1:r7 2-3:r1")) == 8
 
 
 def test_what_was_put_along_a_trail() -> None:
@@ -98,8 +115,9 @@ def test_what_was_put_along_a_trail() -> None:
         ([7, 9], -3),
         ([7], -3),
     ]
-    nothing, beginning = mutations_of(trails, -2)
-    assert (len(nothing), beginning) == (0, -2)
+    for beginning in (-1, -2):
+        nothing, reached = mutations_of(trails, beginning)
+        assert (len(nothing), reached) == (0, beginning)
 
 
 OPERATION = record_of((name, np.int64) for name in ("ret", "kind", "a", "b", "slot"))
@@ -109,12 +127,18 @@ def test_slots_of_what_is_open() -> None:
     slots, masks = nothing_open(4, 2)
     assert (len(slots), masks.shape) == (128, (6, 7, 2))
     assert set(slots["row"].tolist()) == {-1} and free_slot(masks) == 0
-    ops = np.zeros(4, OPERATION)
+    ops = np.zeros(5, OPERATION)
     for row, each in enumerate(
-        [(50, WRITE, -1, 2), (FOREVER, CAS, 1, 3), (60, READ, 3, -1), (70, LOOK, 0, -1)]
+        [
+            (50, WRITE, -1, 2),
+            (FOREVER, CAS, 1, 3),
+            (60, READ, 3, -1),
+            (70, LOOK, 9, -1),
+            (80, CHANGE, 0, 1),
+        ]
     ):
         ops[row].ret, ops[row].kind, ops[row].a, ops[row].b = each
-    for row, slot in enumerate((0, 1, 65, 2)):
+    for row, slot in enumerate((0, 1, 65, 2, 64)):
         enter(masks, slots, ops, row, slot)
         assert (ops[row].slot, slots[slot].row) == (slot, row)
         assert all(slots[slot][name] == ops[row][name] for name in ("ret", "kind", "a", "b"))
@@ -122,11 +146,13 @@ def test_slots_of_what_is_open() -> None:
     assert (masks[2, WRITE].tolist(), masks[ANY, WRITE].tolist()) == ([1, 0], [1, 0])
     assert (masks[1, CAS].tolist(), masks[3, READ].tolist()) == ([2, 0], [0, 2])
     assert masks[ANY, PENDING].tolist() == [2, 0]
-    assert masks[ANY, FREE].tolist() == [~7, ~2]
-    assert some_open(masks, 3, READ) and some_open(masks, ANY, CAS)
-    assert not some_open(masks, 2, READ) and not some_open(masks, ANY, CHANGE)
-    for slot in (0, 1, 65, 2):
+    assert masks[ANY, FREE].tolist() == [~7, ~3]
+    assert some_open(masks, 3, READ) and some_open(masks, ANY, CAS) and some_open(masks, 0, CHANGE)
+    assert not some_open(masks, 2, READ) and not some_open(masks, ANY, DIFFERS)
+    assert not some_open(masks, 3, WRITE) and not some_open(masks, -1, READ)
+    for slot, pending in ((0, 2), (1, 0), (65, 0), (2, 0), (64, 0)):
         leave(masks, slots, slot)
+        assert masks[ANY, PENDING].tolist() == [pending, 0]
     assert masks[ANY, FREE].tolist() == [-1, -1]
     masks[ANY, FREE] = 0
     assert not masks.any() and set(slots["row"].tolist()) == {-1}
@@ -159,6 +185,8 @@ def test_a_queue_replayed() -> None:
     columns = encoded.kind, encoded.a, encoded.b, 0, no_steps(1)
     states, place = replayed(*columns, np.arange(5))
     assert (states.tolist(), place) == ([0, 1, 2, 1, 0, 0], -1)
+    states, place = replayed(*columns, np.array([0, 2, 1, 0]))
+    assert (states.tolist(), place) == ([0, 1, 0, 1, 2], -1)
     for order, misfit in (([4, 0, 4], 2), ([2], 0), ([3], 0), ([1, 2], 1), ([0, 2, 3], 2)):
         assert replayed(*columns, np.array(order))[1] == misfit
 
@@ -179,6 +207,18 @@ def test_an_order_keeps_to_time_and_has_each_once() -> None:
     legal = {(0, 1), (1, 0), (0, 1, 2), (1, 0, 2)}
     for order in [*legal, (0,), (0, 0, 1), (0, 2, 1), (2, 0, 1)]:
         assert is_legal(encoded, np.array(order)) is (order in legal)
+
+
+class Reading:
+    place: int
+    seen: np.ndarray
+
+
+def test_records_have_the_fields_of_a_class() -> None:
+    made = np.zeros(2, record(Reading, seen=3))
+    assert made.dtype.names == ("place", "seen")
+    assert (made["place"].shape, made["seen"].shape) == ((2,), (2, 3))
+    assert {made[name].dtype for name in made.dtype.names} == {np.dtype(np.int64)}
 
 
 def test_bytes_of_arrays_alone() -> None:

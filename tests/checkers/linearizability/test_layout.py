@@ -1,10 +1,14 @@
 """Orders laid out by what changes something, and the steps of a model that kernels read."""
 
+from dataclasses import replace
+from itertools import product
+
 import numpy as np
 import pytest
 
 from checkers.linearizability.arrays.kinds import FOREVER
 from checkers.linearizability.arrays.layout import laid_out
+from checkers.linearizability.arrays.replay import is_legal
 from checkers.linearizability.arrays.steps import (
     IMPOSSIBLE,
     UNKNOWN,
@@ -13,7 +17,7 @@ from checkers.linearizability.arrays.steps import (
     nothing_wanted,
     step_of,
 )
-from checkers.linearizability.encoded import EncodedHistory
+from checkers.linearizability.encoded import EncodedHistory, Transitions
 from tests.checkers.linearizability.encoded_oracle import Strings, written
 from tests.checkers.linearizability.refutations import texts
 
@@ -33,7 +37,14 @@ def rows(numbers: list[int]) -> np.ndarray:
         # unless they leave the state as it is
         ("0-1:w1 2-5:w1 3-4:r1", [0], [0, 1, 2], -1, [0]),
         ("0-1:w1 2-9:c1>2 3-8:x1>3 4-7:r2", [0, 1, 2], [0, 1, 3, 2], -1, [0, 0, 0]),
+        # each once, and just before no other change
+        ("0-9:w2 1-4:w3 5-6:w4", [1, 2], [0, 1, 2], -1, [0, 0]),
+        ("0-9:w2 1-2:c0>1", [1], [1], 0, [0]),
+        ("0-1:w1 2-3:w0 4-5:r0", [0, 1], [0, 1, 2], -1, [0, 0]),
+        # what never returned is left out
+        ("0-:r0 1-2:r0", [], [1], -1, []),
         # what is not explained
+        ("0-1:c0>1", [], [], 0, []),
         ("0-1:w1 2-3:r2", [0], [0], 1, [0]),
         ("0-1:c3>1 2-3:r0", [0], [], 0, [0]),
         ("0-1:r1 2-3:w1", [1], [], 0, [0]),
@@ -106,6 +117,31 @@ def test_steps_are_asked_once_and_kept() -> None:
     assert (same is table, made, greatest) == (True, 8, 0)
 
 
+class Sums(Transitions):
+    initial = 0
+
+    def step(self, state: int, action: int) -> int:
+        return state + action
+
+    def describe(self, state: int) -> str:
+        return str(state)
+
+
+def test_steps_stay_what_they_are_where_a_table_grows() -> None:
+    encoded = replace(abc(), transitions=Sums())
+    table, made = no_steps(1), 0
+    assert step_of(table, 3, 7) == UNKNOWN
+    for state in range(16):
+        wanted = nothing_wanted(16)
+        wanted["state"], wanted["action"] = state, range(16)
+        table, made, greatest = answered(table, wanted, made, encoded)
+        assert (made, greatest) == (16 * (state + 1), state + 15)
+    assert len(table) == 512
+    for state, action in product(range(16), repeat=2):
+        assert step_of(table, state, action) == state + action
+    assert step_of(table, 16, 0) == step_of(table, 0, 16) == UNKNOWN != IMPOSSIBLE
+
+
 def test_many_steps_share_a_table() -> None:
     model = Strings([("append", "x")])
     encoded = texts((0, 1, "append", "x"))
@@ -122,3 +158,5 @@ def test_an_order_of_a_model() -> None:
     table = asked(encoded, 16, (0, 0), (0, 1), (0, 3), (1, 1), (1, 2), (1, 3), (2, 1), (2, 3))
     found, stuck, _ = laid_out(encoded, rows([0, 2]), table)
     assert (found.tolist(), stuck) == ([0, 2, 1], 3)
+    without = encoded.take(np.arange(3))
+    assert is_legal(without, found, table) and not is_legal(without, np.arange(3), table)
