@@ -160,9 +160,13 @@ def _linearizability() -> Iterator[Target]:
         )
 
 
-_BY_PARTS: Final = {"log_order": ("log_order_parts",), "unique_writes": ("unique_parts",)}
-"""Methods whose parts have tests of their own, which are enough, and much quicker."""
 _OF_ALL_METHODS: Final = ("small_histories", "planted")
+_BY_PARTS: Final = {
+    "jit_bitset": ("jit_bitset_sets", *_OF_ALL_METHODS),
+    "log_order": ("log_order_parts",),
+    "unique_writes": ("unique_parts",),
+}
+"""Methods whose parts have tests of their own, which are enough, and much quicker."""
 _SHARED: Final = {
     "arrays": ("arrays", "layout"),
     "encoding": (

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from checkers.linearizability.decision import Budget
 from checkers.linearizability.encoded import NEVER, NOWHERE, EncodedHistory, Ints, Kind
-from checkers.linearizability.methods.log_order import method, unplaced
+from checkers.linearizability.methods.log_order import method, model, unplaced
 from checkers.linearizability.methods.log_order.method import log_order
 from framework.verdict import Verdict
 from tests.checkers.linearizability.encoded_oracle import Known, encoded_of, is_legal_order
@@ -239,7 +239,7 @@ def test_what_only_looks_leaves_the_log_where_it_is() -> None:
         (0, 3, [8], -1, [], {6: 1}, {}, [], -1),
     ],
 )
-def test_what_is_pending_comes_when_somebody_waits_for_it(
+def test_a_pending_change_comes_when_somebody_waits_for_it(
     state: int,
     at: int,
     waiting: list[int],
@@ -308,9 +308,11 @@ def queued(text: str) -> list[int] | None:
         ("0-1:e1 2-3:q1@1", None),
         ("0-:e7 1-2:e1@1 3-4:q1@2", [1, 2]),
         ("0-:e0 1-2:q0@1", [0, 1]),
+        ("0-:e3 1-:e2 2-3:q3@1 4-5:q2@2", [0, 2, 1, 3]),
+        ("0-:e1 1-:e2 2-3:e3@1 4-5:q1@2 6-7:q2@3 8-9:q3@4", [0, 1, 2, 3, 4, 5]),
     ],
 )
-def test_what_is_pending_has_its_place_in_a_queue(text: str, order: list[int] | None) -> None:
+def test_pending_changes_have_a_place_in_a_queue(text: str, order: list[int] | None) -> None:
     """As late as the order of the dequeues allows, and only what they show."""
     assert queued(text) == order
 
@@ -361,6 +363,13 @@ def test_looks_are_in_the_lowest_slot_that_fits() -> None:
         ("0-1:w1@1 2-3:r5 4-:w5", 1, [0, 1]),
         ("0-1:s1@1 2-3:s0@2", 0, [0]),
         ("0-1:s0@1 2-3:l2 4-5:s1@2", 1, [0, 1, 2]),
+        ("0-:s0@1 1-:s0@2", 1, [0, 1]),
+        ("0-1:s0@1 2-3:s1@2 4-5:s1@3", 2, [1, 2]),
+        ("0-5:w2@1 1-4:c2>1@3 2-3:c2>1@2", 1, [1, 2]),
+        ("0-1:e1@1 2-9:e4@2 3-12:e5@4 4-7:z 5-6:q1@3 8-:t@6 10-11:q4@5", 3, [0, 3, 6]),
+        ("0-1:w3@1 2-3:d3 4-5:r3", 1, [0, 1]),
+        ("0-2:q1@1 1-:e1@3 3-:e7 4-5:e6@2", 0, [0]),
+        ("0-1:e3@2 2-3:e4@1 4-5:e5@3", 0, [0, 1]),
     ],
 )
 def test_what_contradicts_the_log(text: str, culprit: int, involved: list[int]) -> None:
@@ -371,7 +380,22 @@ def test_what_contradicts_the_log(text: str, culprit: int, involved: list[int]) 
 
 @pytest.mark.parametrize(
     "text",
-    ["0-1:w1 2-3:w2", "0-1:w1@1 2-3:w2@1", "0-1:w1@1 2-3:r5 4-5:w5", "0-:w5 1-2:w1@1 3-4:c2>3@2"],
+    [
+        "0-1:w1 2-3:w2",
+        "0-1:w1@1 2-3:w2@1",
+        "0-1:w1@1 2-3:r5 4-5:w5",
+        "0-:w5 1-2:w1@1 3-4:c2>3@2",
+        "0-1:s0@1 2-5:s0@2 3-4:l3",
+        "0-1:e3 2-3:e3@1",
+        "0-4:c0>2 1-:x3>0 2-3:x1>1@1",
+        "0-:s0@1 1-:s1@2 2-3:s1",
+        "0-:w3 1-2:c3>0 3-:c0>1 4-:c1>1@1 5-:c1>3 6-7:c3>2@2",
+        "0-:c3>2@1 1-2:x3>2@2 3-:w1",
+        "0-1:w0 2-3:c0>1@1 4-5:c0>0@2",
+        "0-:e5 1-2:q3@1",
+        "0-1:e1@1 2-:t 3-4:e6",
+        "0-1:e1@1 2-3:z 4-:t 5-6:e5@2",
+    ],
 )
 def test_where_the_log_does_not_tell(text: str) -> None:
     assert log_order(logged(text), Budget()) is None
@@ -387,6 +411,19 @@ def test_where_the_log_does_not_tell(text: str) -> None:
         ("0-:t 1-2:e1@1 3-4:q1@2 5-:e4 6-7:q4@3", [1, 2, 3, 4]),
         ("0-:s0@1 1-:s0 2-:s0 3-6:s1@2 4-5:s1 7-8:l5", [0, 3, 1, 4, 2, 5]),
         ("0-1:s0@1 2-3:s1@2 4-5:l2", [0, 1, 2]),
+        ("0-:t 1-6:e5@1 2-5:q3@3 3-4:e3@2 7-8:e8@4", [1, 3, 0, 2, 4]),
+        ("0-7:c2>0@2 1-3:w2@1 2-5:r2 4-6:r0 8-10:r1 9-:w1", [1, 2, 0, 3, 5, 4]),
+        ("0-4:c0>1@1 1-6:c2>0@3 2-3:c1>2@2 5-9:c0>1@4 7-8:r0", [0, 2, 1, 4, 3]),
+        ("0-:x3>1 1-3:x0>0@1 2-4:w1@2", [0, 1, 2]),
+        ("0-:s1 1-3:l3 2-5:s0@1 4-6:s0@2", [2, 1, 0, 3]),
+        ("0-1:x1>3@1 2-:x3>3 3-4:w2@2 5-6:r3", [0, 2, 1, 3]),
+        ("0-2:c1>3 1-:x2>1@1", [1, 0]),
+        ("0-5:l2 1-4:s0@1 2-3:l2", [0, 2, 1]),
+        ("0-:w1 1-2:w1 3-4:c1>1@1", [0, 1, 2]),
+        ("0-1:e2@1 2-:e3 3-8:q2@2 4-5:e4@3 6-7:q3@4 9-10:q4@5", [0, 2, 1, 3, 4, 5]),
+        ("0-:e6@1 1-2:z", [1, 0]),
+        ("0-2:e1@1 1-3:e2@2 4-:t 5-6:q2@3", [0, 1, 2, 3]),
+        ("0-:w2 1-:c0>3@1 2-3:d0 4-5:d1 6-7:r2", [1, 2, 3, 0, 4]),
     ],
 )
 def test_changes_without_a_place_come_where_something_shows_them(
@@ -397,3 +434,48 @@ def test_changes_without_a_place_come_where_something_shows_them(
     assert decision is not None and decision.order is not None
     assert decision.order.tolist() == expected
     assert is_legal_order(history, decision.order)
+
+
+def test_without_operations_or_places() -> None:
+    history = logged("0-1:w1@1 2-3:r1")
+    assert log_order(replace(history, place=None), Budget()) is None
+    assert log_order(history.take(np.arange(0)), Budget()) is None
+
+
+@pytest.mark.parametrize(("every", "done"), [(1, 0), (2, 1), (3, 2), (4, None)])
+def test_a_model_asks_for_the_time_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, every: int, done: int | None
+) -> None:
+    monkeypatch.setattr(model, "_ASK_EVERY", every)
+    history = logged("0-1:s0@1 2-3:s1@2 4-5:s0@3")
+    late, early = log_order(history, Budget(0.0)), log_order(history, Budget(0.9))
+    assert early is not None and early.verdict is Verdict.VALID
+    assert late is not None and late.verdict is (Verdict.VALID if done is None else Verdict.UNKNOWN)
+    assert late.note == ("" if done is None else f"log order: {done} of 3 operations")
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "then", "helps"),
+    [
+        ("0-:s0 1-2:s1@1", 0, 1, True),
+        ("0-:s0 1-2:s0@1", 0, 1, False),
+        ("0-:s0", 0, 1, False),
+        ("0-1:s0", 0, 1, True),
+        ("0-9:s0 1-8:l2", 0, 1, False),
+        ("0-9:s0 1-8:l3", 0, 1, True),
+        ("0-:s0 1-:s1", 0, 1, False),
+        ("0-:s0 1-8:s1", 0, 1, True),
+        ("0-:s0 1-8:s0", 0, 1, False),
+        ("0-9:s0 1-8:s0@1", 0, 1, False),
+        ("0-9:s0 1-8:s1@1", 0, 1, True),
+    ],
+)
+def test_what_a_change_without_a_place_helps(text: str, row: int, then: int, helps: bool) -> None:
+    """The log goes on, it is due itself, or another that returns can come."""
+    history = logged(text)
+    assert history.place is not None
+    log, others = np.flatnonzero(history.place >= 0), history.place < 0
+    sees = history.kind == Kind.LOOK
+    walk = model._Walk(history, log, np.flatnonzero(others & sees), np.flatnonzero(others & ~sees))
+    walk.waiting = np.flatnonzero(others).tolist()
+    assert walk._helps(row, then) == helps

@@ -180,8 +180,6 @@ def _slots(
             slot += 1
             if slot == len(state) or last_call[slot - 1] > ret[row]:
                 return slots, row
-        if slot > 0 and last_call[slot - 1] > ret[row]:
-            return slots, row
         slots[row] = slot
     return slots, -1
 
