@@ -162,6 +162,7 @@ def _linearizability() -> Iterator[Target]:
 
 _OF_ALL_METHODS: Final = ("small_histories", "planted")
 _BY_PARTS: Final = {
+    "beam": ("beam_parts",),
     "jit_bitset": ("jit_bitset_sets", *_OF_ALL_METHODS),
     "log_order": ("log_order_parts",),
     "unique_writes": ("unique_parts",),
