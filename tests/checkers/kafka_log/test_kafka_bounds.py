@@ -153,6 +153,25 @@ BOUNDS: dict[str, tuple[Events, dict[str, int]]] = {
         ABC + send(0, (3, "d")) + poll(1, (2, "c")) + poll(2, (3, "d")),
         {"lost-write": 2},
     ),
+    "lost, and sent again in vain": (
+        AB + send(1, (None, "b"), type_="fail") + send(0, (2, "c")) + poll(3, (0, "a"))
+        + poll(4, (2, "c")),
+        {"lost-write": 1},
+    ),
+    "lost, and read to the end": (
+        ABC + poll(3, (0, "a")) + poll(4, (2, "c")) + read_all(2, 1) + poll(2) + poll(2),
+        {"lost-write": 1},
+    ),
+    "read to the end without what was not acknowledged": (
+        send(0, (0, "a")) + send(1, (None, "b"), type_="info")
+        + send(0, (None, "c"), type_="fail") + read_all(2, 1) + poll(2, (0, "a")) + poll(2),
+        {},
+    ),
+    "not read to the end, as the last poll brought something": (
+        AB + read_all(2, 1) + poll(2) + poll(2, (0, "a")),
+        {},
+    ),
+    "assigned, and polled before that alone": (poll(2) + AB + read_all(2, 1), {}),
     "read to the end before it was sent": (
         AB + read_all(2, 1) + send(0, (2, "c")) + poll(2, (0, "a"), (1, "b")) + poll(2) + poll(2),
         {},

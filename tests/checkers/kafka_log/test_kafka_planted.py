@@ -106,6 +106,12 @@ CASES: dict[str, tuple[Events, Events, str]] = {
         + poll(3, (0, "x"), key=2),
         'operation 0 sent "b" to offset 1, and took effect, for another value of it was polled',
     ),
+    "lost-write, though the first poll is not beyond it": (
+        ABC + poll(1, (0, "a")) + poll(2, (1, "b"), (2, "c")),
+        AB + send(1, (2, "c")) + poll(3, (0, "a")) + poll(2, (2, "c")),
+        'operation 0 sent "b" to offset 1, and was acknowledged; nobody polled it, though '
+        'operation 6 polled "c" at offset 2',
+    ),
     "unseen": (
         AB + poll(1, (0, "a")) + read_all(2, 1) + poll(2, (0, "a"), (1, "b")),
         AB + read_all(2, 1) + poll(2, (0, "a")) + poll(2),
@@ -128,6 +134,11 @@ CASES: dict[str, tuple[Events, Events, str]] = {
         AB + poll(1, (0, "a"), (1, "b")),
         AB + poll(1, (0, "a"), (1, "b"), (2, "c")),
         'operation 2 polled "c" at offset 2, which nobody sent',
+    ),
+    "unwritten-read at no known offset": (
+        AB + poll(1, (None, "a"), (None, "b")),
+        AB + poll(1, (0, "a"), (1, "b"), (None, "c")),
+        'operation 2 polled "c", which nobody sent',
     ),
     "unwritten-read, for it was not sent yet": (
         overlapping(AB, poll(1, (0, "a"))) + poll(2, (1, "b")),
