@@ -328,7 +328,7 @@ def test_after_a_dead_end_it_is_wider_and_begins_further_back() -> None:
 
 
 @pytest.mark.parametrize("info", [0.0, 0.3])
-def test_finds_an_order_in_slices_and_where_room_grows(
+def test_finds_an_order_piecewise_and_where_room_grows(
     info: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoded = cell(80, 8, values=4, info=info, seed=5)
@@ -342,7 +342,7 @@ def test_finds_an_order_in_slices_and_where_room_grows(
     assert again.order.tolist() == whole.order.tolist()
 
 
-def test_work_is_done_in_slices_and_a_budget_that_is_spent_is_said(
+def test_work_is_done_piecewise_and_a_budget_that_is_spent_is_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     encoded = cell(80, 8, values=4, seed=5)
@@ -355,7 +355,7 @@ def test_work_is_done_in_slices_and_a_budget_that_is_spent_is_said(
         assert decision.note.startswith(f"beam: {what} ran out after")
 
 
-def test_gives_up_where_no_order_is_or_no_slot() -> None:
+def test_it_gives_up_for_want_of_an_order_or_a_slot() -> None:
     reads = encoded_of([0, 2], [1, 3], [int(Kind.WRITE), int(Kind.READ)], [-1, 2], [1, -1])
     assert kernel.sweep(beam_of(reads, 2 * SPARE_TRAILS, 3), 99) == kernel.GAVE_UP
     many = encoded_of(
