@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from checkers.linearizability.arrays.kinds import CAS, DIFFERS, FOREVER, WRITE
 from checkers.linearizability.encoded import Codes, Ints
-from framework.compiled import compiled
+from framework.compiled import compiled, lean
 
 _CANDIDATES: Final = 64
 """How many later chains are looked at for one that may begin now."""
@@ -120,7 +120,7 @@ class Spare(NamedTuple):
     next_cas: Codes
 
 
-@compiled
+@lean
 def _due(offsets: Codes, calls: Ints, returns: Ints, value: int, begins: int) -> int:
     """When `value`, in force since `begins`, must be gone, for a failed cas's sake."""
     low, high = offsets[value], offsets[value + 1]
@@ -202,7 +202,7 @@ def _spare(facts: Facts) -> Spare:
     return Spare(writes[:found], np.empty(found, np.int32), count, first_cas, next_cas)
 
 
-@compiled
+@lean
 def _run(facts: Facts, plan: Plan, chain: int, at: int, limit: int) -> int:
     """Begins a chain at event `at`, to be through before `limit`; its last value. -1: a failed cas
     stands in the way."""
@@ -213,7 +213,7 @@ def _run(facts: Facts, plan: Plan, chain: int, at: int, limit: int) -> int:
     return root
 
 
-@compiled
+@lean
 def _run_on(facts: Facts, plan: Plan, root: int, at: int, limit: int) -> int:
     """`_run`, of more than one value. How a chain goes on depends only on when a value begins, so
     that of many tries with a long chain only one looks at all of it."""
@@ -243,26 +243,26 @@ def _run_on(facts: Facts, plan: Plan, root: int, at: int, limit: int) -> int:
     return int(end)
 
 
-@compiled
+@lean
 def _upcoming(taken: NDArray[np.bool_], order: Codes, turn: int) -> int:
     while turn < len(order) and taken[order[turn]]:
         turn += 1
     return turn
 
 
-@compiled
+@lean
 def _must(must: Ints, turn: int) -> int:
     """When the chain whose turn that is has to begin; never if there is none."""
     begins: int = must[turn] if turn < len(must) else FOREVER
     return begins
 
 
-@compiled
+@lean
 def _append(plan: Plan, chain: int, current: int) -> None:
     plan.following[current], plan.preceding[chain] = chain, current
 
 
-@compiled
+@lean
 def _hide(facts: Facts, plan: Plan, chain: int, before: int) -> None:
     """All of a chain in the instant in which another begins, just before it."""
     at = plan.begins[plan.root[before]]
@@ -276,7 +276,7 @@ def _hide(facts: Facts, plan: Plan, chain: int, before: int) -> None:
     _append(plan, before, chain)
 
 
-@compiled
+@lean
 def _relief(facts: Facts, plan: Plan, spare: Spare, current: int, due: int, turn: int) -> int:
     """A chain that can begin at event `due`: best one that can stay until the next one's turn.
     -1: none is known."""
@@ -313,7 +313,7 @@ def _relief(facts: Facts, plan: Plan, spare: Spare, current: int, due: int, turn
     return chain
 
 
-@compiled
+@lean
 def _unobserved(
     facts: Facts, plan: Plan, spare: Spare, value: int, due: int, limit: int, least: int
 ) -> int:
@@ -393,7 +393,7 @@ def _schedule(facts: Facts, plan: Plan, spare: Spare) -> int:
         current = chain
 
 
-@compiled
+@lean
 def _mended(facts: Facts, plan: Plan, spare: Spare) -> bool:
     """Tries other ways of mending where one fails."""
     for _ in range(_TRIES):
