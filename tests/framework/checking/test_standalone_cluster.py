@@ -346,38 +346,17 @@ def test_a_module_that_is_no_package_travels(
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(registry, "modules", lambda group: ["lone", "gone.since"])
     archive = package_zip(tmp_path / "code.zip")
-    program = f"import sys; sys.path.insert(0, {str(archive)!r}); import lone; print(lone.VALUE)"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-        cwd=tmp_path.parent,
-    )
-    assert done.stdout == "41\n"
+    assert printed("import lone; print(lone.VALUE)", archive, cwd=tmp_path.parent) == "41"
 
 
 def test_code_in_a_zip_file_is_unpacked_once(tmp_path: Path) -> None:
     """Imports come from the unpacked copy, also where the project itself is installed."""
     archive = package_zip(tmp_path / "code.zip")
     program = (
-        f"import sys; sys.path.insert(0, {str(archive)!r})\n"
         "import framework.checking.blocks as blocks, checkers.linearizability.encoded\n"
         "print(blocks.__file__)"
     )
-    places = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=True,
-            cwd=tmp_path,
-            env={**os.environ, "TMPDIR": str(tmp_path)},
-        ).stdout.strip()
-        for _ in range(2)
-    }
+    places = {printed(program, archive, cwd=tmp_path, TMPDIR=str(tmp_path)) for _ in range(2)}
     [place] = places
     assert Path(place).is_relative_to(tmp_path)
     assert package_zip(tmp_path / "again.zip").exists()
