@@ -35,7 +35,13 @@ from workloads.kafka.group_messages import (
 )
 from workloads.kafka.leaders import LOOKUP_S, NoAnswer
 from workloads.kafka.log_client import LogClient
-from workloads.kafka.member_process import LOST, MemberFailed, MemberProcess, group_member
+from workloads.kafka.member_process import (
+    LOST,
+    MemberFailed,
+    MemberProcess,
+    group_member,
+    unanswered,
+)
 from workloads.kafka.messages import name_of, refused
 from workloads.kafka.operations.groups import Commit, Left, MemberFetch, Membership
 from workloads.kafka.relay import Relay
@@ -120,10 +126,7 @@ class GroupsClient:
         except MemberFailed as error:
             if error.code in LOST:
                 self._vanish()
-            failure = self._outcomes.unanswered(
-                invocation.f, error.code, str(error), sent=error.sent
-            )
-            return completion(invocation, failure, None)
+            return unanswered(self._outcomes, invocation, error)
         return invocation.completed("ok", result)
 
     def _join(self, invocation: Invocation) -> Json:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
-from framework.history.event import Json, Recorded
+from framework.history.event import Completion, Invocation, Json, Recorded
+from framework.plugins.outcomes import OutcomeTable, completion
 from workloads.kafka.relay import Relay
 
 MODULE: Final = "workloads.kafka.group_member"
@@ -29,6 +30,12 @@ class MemberFailed(Exception):
         super().__init__(message)
         self.code = code
         self.sent = sent
+
+
+def unanswered(outcomes: OutcomeTable, invocation: Invocation, error: MemberFailed) -> Completion:
+    """The end of an operation that the process did not do."""
+    failure = outcomes.unanswered(invocation.f, error.code, str(error), sent=error.sent)
+    return completion(invocation, failure, None)
 
 
 class MemberProcess:

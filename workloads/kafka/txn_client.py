@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from framework.history.event import Completion, Invocation, Json
-from framework.plugins.outcomes import completion
 from framework.plugins.system import Cluster
 from workloads.kafka.log_client import LogClient
-from workloads.kafka.member_process import LOST, MemberFailed, MemberProcess
+from workloads.kafka.member_process import LOST, MemberFailed, MemberProcess, unanswered
 from workloads.kafka.operations.transactions import BEGINNING, END
 from workloads.kafka.relay import Relay
 from workloads.kafka.system import system_of
@@ -58,10 +57,7 @@ class TxnClient:
         except MemberFailed as error:
             if error.code in LOST:
                 self._vanish()
-            failure = self._outcomes.unanswered(
-                invocation.f, error.code, str(error), sent=error.sent
-            )
-            return completion(invocation, failure, None)
+            return unanswered(self._outcomes, invocation, error)
         return invocation.completed("ok", [result] if invocation.f == "poll" else result)
 
     def close(self) -> None:
