@@ -26,10 +26,11 @@ help:
 run: setup
 	$(BIN)/python -m framework run $(ARGS)
 
+# While mypy has one core, the other compiles the byte code of all tests: else each of the workers does.
 test: setup-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	@$(BIN)/pytest --collect-only -qq >/dev/null 2>&1 & $(BIN)/mypy; code=$$?; wait; exit $$code
 	$(BIN)/lint-imports
 	$(BIN)/pytest $(PYTEST_ARGS)
 

@@ -2,7 +2,7 @@
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +22,8 @@ class Module:
 
 Key: TypeAlias = tuple[str, str, str, str]
 """Module, function, line, change."""
+At: TypeAlias = tuple[str, str]
+"""Function, line: as a key has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +49,25 @@ def mutants(module: Module) -> Iterator[Mutant]:
     return _mutants(module, lambda tree, _: tree)
 
 
-def keys(module: Module) -> Iterator[Key]:
-    """Of all its mutants, in a fraction of the time: of each only the statement that it is in, of
-    those of the module, is compiled."""
-    of_statement = _mutants(module, lambda tree, top: ast.Module([tree.body[top]], []))
+def keys(module: Module, at: Set[At] | None = None) -> Iterator[Key]:
+    """Of all its mutants, or of those of some lines, in a fraction of the time: of each only the
+    statement that it is in, of those of the module, is compiled."""
+    of_statement = _mutants(module, lambda tree, top: ast.Module([tree.body[top]], []), at)
     return (each.key for each in of_statement)
 
 
-def _mutants(module: Module, part: Callable[[ast.Module, int], ast.Module]) -> Iterator[Mutant]:
+def _mutants(
+    module: Module, part: Callable[[ast.Module, int], ast.Module], at: Set[At] | None = None
+) -> Iterator[Mutant]:
     """`code` is of the part of the module that is asked for."""
     source = module.path.read_text()
     tree = ast.parse(source)
     lines = source.splitlines()
     known: Counter[tuple[str, ...]] = Counter()
     for top, place in _places_of(tree):
-        node = place.node
+        node, line = place.node, lines[place.line - 1].strip()
+        if at is not None and (place.function, line) not in at:
+            continue
         for operator in OPERATORS:
             for other in operator(node, place.context):
                 # A copy: what is put may be a part of the node, whose own place stays as it is.
@@ -73,7 +79,7 @@ def _mutants(module: Module, part: Callable[[ast.Module, int], ast.Module]) -> I
                     continue
                 finally:
                     place.put(node)
-                line, change = lines[place.line - 1].strip(), _change(node, other)
+                change = _change(node, other)
                 known[key := (place.function, line, change)] += 1
                 again = f" ({known[key]})" if known[key] > 1 else ""
                 yield Mutant(module, place.function, place.line, line, change + again, code)

@@ -1,5 +1,6 @@
 """Mutants of a toy are run for real: who is killed, who survives, and what is known of them."""
 
+from collections import defaultdict
 from pathlib import Path
 
 import numba
@@ -9,7 +10,7 @@ from numba.cpython.unsafe.numbers import trailing_zeros
 import benchmarks.mutation.run
 from benchmarks.mutation import python_form
 from benchmarks.mutation.known import Known
-from benchmarks.mutation.mutants import Key, Module, keys, mutants
+from benchmarks.mutation.mutants import At, Key, Module, keys, mutants
 from benchmarks.mutation.python_form import functions
 from benchmarks.mutation.run import CleanRunFailed, Outcome, Target, mutants_of, run
 from benchmarks.mutation.table import Measured, measured, share, table
@@ -273,15 +274,21 @@ def test_entries_of_other_modules_are_left_alone(
 
 def test_keys_are_those_of_mutants() -> None:
     module = Module("checkers.faults_bit", Path(str(faults_bit.__file__)))
-    assert list(keys(module)) == [each.key for each in mutants(module)] != []
+    every = [each.key for each in mutants(module)]
+    assert list(keys(module)) == every != []
+    at = {(function, line) for _, function, line, _ in every[::7]}
+    assert list(keys(module, at)) == [each for each in every if (each[1], each[2]) in at]
 
 
 def test_every_entry_is_of_a_mutant_that_there_is() -> None:
     said = Known.read()
-    modules = {each[0] for each in (*said.equivalent, *said.survivors)}
+    entries = {*said.equivalent, *said.survivors}
+    at = defaultdict[str, set[At]](set)
+    for module, function, line, _ in entries:
+        at[module].add((function, line))
     every = {each.name: each for target in targets() for each in target.modules}
-    there = {key for name in modules for key in keys(every[name])}
-    assert {*said.equivalent, *said.survivors} <= there
+    there = {key for name, lines in at.items() for key in keys(every[name], lines)}
+    assert entries <= there
     assert not {*said.equivalent} & {*said.survivors}
 
 
