@@ -161,6 +161,15 @@ get_kafka() {
     if "$VENV/bin/python" -m framework get kafka >&2; then touch "$stamp"; else say "Apache Kafka could not be had"; fi
 }
 
+# The image that containers have: once a machine, else the first test that wants one waits for it.
+make_image() {
+    local stamp="$VENV/.image"
+    if [[ "$stamp" -nt docker/Dockerfile ]]; then return; fi
+    say "the image of containers, where it is not on this machine"
+    # Without it the tests with containers fail, and no others.
+    if "$VENV/bin/python" -m framework.hosts.docker kraft >&2; then touch "$stamp"; else say "it could not be had"; fi
+}
+
 main() {
     case "${1:-}" in
     run | test) ;;
@@ -173,6 +182,7 @@ main() {
     make_venv
     install_project "$1"
     if [[ "$1" == test ]]; then
+        make_image
         compile_kernels
         get_kafka
     fi

@@ -113,6 +113,14 @@ def test_kernels_are_compiled_once_and_after_a_change(machine: Machine) -> None:
     assert "compiling" in again.stderr and "pip" not in again.stderr
 
 
+def test_there_is_an_image_before_tests_and_it_is_made_once(machine: Machine) -> None:
+    assert "image of containers" in machine.setup("test").stderr
+    assert machine.calls().count("-m framework.hosts.docker kraft") == 1
+    assert machine.setup("test").stderr == ""
+    machine.setup("run")
+    assert machine.calls().count("-m framework.hosts.docker kraft") == 1
+
+
 def test_a_run_does_not_wait_for_kernels(machine: Machine) -> None:
     assert machine.setup("run").returncode == 0
     assert "checkers" not in machine.calls()
