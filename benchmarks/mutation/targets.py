@@ -163,7 +163,14 @@ def _linearizability() -> Iterator[Target]:
 _OF_ALL_METHODS: Final = ("small_histories", "planted")
 _BY_PARTS: Final = {
     "beam": ("beam_parts",),
-    "jit_bitset": ("jit_bitset_sets", *_OF_ALL_METHODS),
+    "jit_bitset": (
+        "jit_bitset_greedy",
+        "jit_bitset_method",
+        "jit_bitset_pending",
+        "jit_bitset_sets",
+        "jit_bitset_slots",
+        "jit_bitset_walk",
+    ),
     "log_order": ("log_order_parts",),
     "unique_writes": ("unique_parts",),
 }

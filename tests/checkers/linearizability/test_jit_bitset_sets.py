@@ -1,9 +1,8 @@
 """Sets of configurations as bits: as Python's own sets say, one word or many."""
 
 import random
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from checkers.linearizability.methods.jit_bitset.kernel import _deny, _used_up
 from checkers.linearizability.methods.jit_bitset.pending import IDLE, PENDING, USED, give_up
 from checkers.linearizability.methods.jit_bitset.sets import (
     ANY,
-    BLOCK,
     FEW,
     IN_WORD,
     LANES,
@@ -20,42 +18,13 @@ from checkers.linearizability.methods.jit_bitset.sets import (
     OPEN,
     SLOTS,
     Open,
-    Words,
     leave_out,
     observe_all,
     reached_wide,
     some_lack,
     take_out,
 )
-
-Configuration: TypeAlias = tuple[int, frozenset[int]]
-"""A lane, and the slots that have taken effect."""
-
-
-def as_bits(configurations: Collection[Configuration]) -> Words:
-    sets = np.zeros(BLOCK << (SLOTS - IN_WORD), np.uint64)
-    for lane, slots in configurations:
-        number = mask(slots)
-        sets[BLOCK * (number >> IN_WORD) + lane] |= np.uint64(1 << (number & 63))
-    return sets
-
-
-def as_set(sets: Words) -> set[Configuration]:
-    found = set()
-    for place in np.flatnonzero(sets).tolist():
-        word, lane = divmod(place, BLOCK)
-        if lane < LANES:
-            numbers = [word << IN_WORD | bit for bit in range(64) if int(sets[place]) >> bit & 1]
-            found |= {(lane, frozenset(bits(number))) for number in numbers}
-    return found
-
-
-def mask(slots: Collection[int]) -> int:
-    return sum(1 << slot for slot in slots)
-
-
-def bits(number: int) -> Iterator[int]:
-    return (slot for slot in range(SLOTS) if number >> slot & 1)
+from tests.checkers.linearizability.bitset_states import Configuration, as_bits, as_set, bits, mask
 
 
 @dataclass
