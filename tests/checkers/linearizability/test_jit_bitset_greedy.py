@@ -1,4 +1,4 @@
-"""Easy orders of the JIT bitset: found where the rule that makes them, written plainly, finds one."""
+"""Easy orders of the JIT bitset: found where the rule that makes them finds one."""
 
 import random
 from collections.abc import Iterator
