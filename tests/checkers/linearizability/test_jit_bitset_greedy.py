@@ -114,9 +114,9 @@ def test_who_goes_before_what_cannot_go_yet() -> None:
     """The open one that returns first, of those that lead there; pending ones last."""
     found = set()
     rng = random.Random(9)
-    for history in histories(600):
+    for history in histories(250):
         rule = Rule(history)
-        places = sorted(rng.sample(range(OPEN), len(history)))
+        places = sorted(rng.sample(range(rng.choice([14, OPEN])), len(history)))
         rule.open = dict(zip(places, range(len(history)), strict=True))
         rows = np.zeros(OPEN, np.int64)
         rows[places] = range(len(history))

@@ -1,6 +1,7 @@
 """Pending operations of the JIT bitset: which of them may help, and from where it goes on then."""
 
 import random
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from checkers.linearizability.encoded import Codes, Ints, Kind
+from checkers.linearizability.encoded import NEVER, Codes, Ints, Kind
 from checkers.linearizability.methods.jit_bitset import pending as pending_
 from checkers.linearizability.methods.jit_bitset.pending import (
     IDLE,
@@ -37,6 +38,7 @@ from checkers.linearizability.methods.jit_bitset.sets import (
 )
 from checkers.linearizability.methods.jit_bitset.slots import NO_RETURN
 from tests.checkers.linearizability.bitset_states import as_bits, as_set, bits, mask
+from tests.checkers.linearizability.encoded_oracle import written
 
 BEGIN = 3
 """Rows before are another key's."""
@@ -51,7 +53,10 @@ class Called:
     def __init__(self, seed: int) -> None:
         self.rng = rng = random.Random(seed)
         count = rng.choice([5, 10, 90])
-        kind = [int(rng.choice([*CHANGES, Kind.READ, Kind.DIFFERS])) for _ in range(BEGIN + count)]
+        kind = [
+            int(rng.choice([*CHANGES, Kind.CAS, Kind.READ, Kind.DIFFERS]))
+            for _ in range(BEGIN + count)
+        ]
         self.kind: NDArray[np.int8] = np.array(kind, np.int8)
         values = rng.choice([3, VALUES, 40])
         self.a, self.b = (
@@ -72,6 +77,12 @@ class Called:
         self.slots.taken, self.slots.last = mask(taken), rng.choice(taken)
         self.slots.waiting, self.slots.at = len(self.called), BEGIN + rng.randint(0, count)
         self.culprit = int(self.slots.row[self.slots.last])
+
+    def use_up(self, value: int) -> None:
+        """Nothing that makes it is idle."""
+        for row in self.called:
+            if self.b[row] == value:
+                self.pending[row - BEGIN].mark = USED
 
     @property
     def columns(self) -> tuple[NDArray[np.int8], Codes, Codes]:
@@ -95,23 +106,58 @@ class Called:
         return found
 
 
-def test_what_may_lead_to_what_a_return_needs() -> None:
-    """One step or, by a cas, two; the last one called, rather a write."""
-    found, by_cas, late = set(), 0, 0
-    for seed in range(900):
-        some = Called(seed)
-        for value in range(VALUES):
+def test_what_leads_to_a_value() -> None:
+    """In one step: the last one called, rather a write."""
+    found, late = set(), 0
+    for some in map(Called, range(150)):
+        for value in range(4):
             for same in (True, False):
-                leads = pending_._leading_to(
-                    value, same, some.kind, some.b, BEGIN, some.slots, some.pending
-                )
+                columns = some.kind, some.b, BEGIN, some.slots, some.pending
+                leads = pending_._leading_to(value, same, *columns)
                 assert leads == some.leading_to(value, same)
+                found.add(leads)
+        late += len(some.called) > LATELY
+    assert {-1, BEGIN} <= found and late > 30
+
+
+def test_what_may_lead_to_what_a_return_needs() -> None:
+    """In one step or, by a cas that is open or pending, in two."""
+    ends = Counter[tuple[bool, bool]]()
+    for some in map(Called, range(300)):
+        if some.rng.random() < 0.7:
+            some.use_up(some.a[some.culprit])
         helps = one_that_helps(*some.columns, BEGIN, some.slots, some.pending)
         assert helps == some.that_helps()
-        found.add(helps)
-        by_cas += helps >= 0 and some.b[helps] != some.a[some.culprit]
-        late += len(some.called) > LATELY
-    assert {-1, BEGIN} <= found and min(by_cas, late) > 100
+        asks = some.kind[some.culprit] in (Kind.READ, Kind.CAS)
+        ends[helps >= 0, asks and some.b[helps] != some.a[some.culprit]] += 1
+    assert len(ends) == 4 and min(ends.values()) > 20
+
+
+@pytest.mark.parametrize(
+    ("text", "used", "open_", "row"),
+    [
+        ("0-:w1 1-:c1>2 2-9:r2", [], [], 1),
+        ("0-:w1 1-:c1>2 2-9:r2", [1], [], 0),
+        ("0-:c1>2 1-:w1 2-9:r2", [0], [], 1),
+        ("0-9:c1>2 1-:w1 2-9:r2", [], [], -1),
+        ("0-9:c1>2 1-:w1 2-9:r2", [], [0], 1),
+        ("0-:w1 1-:w3 2-:c3>2 3-:c1>2 4-9:r2", [2, 3], [], 0),
+        ("0-:w1 1-:w3 2-9:c1>2 3-9:c3>2 4-9:r2", [], [2, 3], 0),
+        ("0-:w1 1-9:c1>1 2-9:d1", [], [1], -1),
+        ("0-:w1 1-9:c1>1 2-9:d1", [], [], -1),
+        ("0-:w2 1-9:d1", [], [], 0),
+    ],
+)
+def test_who_helps_the_last_one(text: str, used: list[int], open_: list[int], row: int) -> None:
+    """It needs a value that nothing open has, or has all of the time."""
+    history = written(text)
+    slots, pending = np.zeros(1, OPEN)[0], np.zeros(len(history) + 1, PENDING)
+    called = np.flatnonzero(history.ret == NEVER)
+    pending["called"][: len(called)], slots.waiting = called, len(called)
+    pending["mark"][used] = USED
+    slots.row[: len(open_)], slots.taken = open_, mask(range(len(open_)))
+    slots.last, slots.row[5] = 5, len(history) - 1
+    assert one_that_helps(history.kind, history.a, history.b, 0, slots, pending) == row
 
 
 def test_whether_anybody_makes_what_a_return_needs() -> None:
