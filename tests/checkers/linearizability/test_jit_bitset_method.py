@@ -303,7 +303,7 @@ def test_only_what_has_no_easy_order_is_walked(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(("rows", "tiny"), [(5_000, 500), (5_001, 62)])
-def test_how_long_a_key_may_be_to_be_tried(
+def test_up_to_which_length_keys_are_tried(
     rows: int, tiny: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
@@ -317,7 +317,7 @@ def test_how_long_a_key_may_be_to_be_tried(
     assert asked == [tiny]
 
 
-def test_where_all_keys_are_long_none_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_no_key_is_short_none_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = EncodedKeys.of([written("0-1:w1 2-3:r1 4-5:r1"), written("0-1:w1 2-3:r1")])
     assert method._easy(keys, 3).tolist() == [True, True]
     assert method._easy(keys, 2).tolist() == [False, True]
@@ -327,7 +327,7 @@ def test_where_all_keys_are_long_none_is_tried(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(("left_s", "most"), [(2.0, 1_000_000), (0.0, 0), (-1.0, 0)])
-def test_a_budget_is_so_many_words(
+def test_a_budget_is_a_number_of_words(
     left_s: float, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
