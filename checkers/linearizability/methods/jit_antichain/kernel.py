@@ -56,8 +56,6 @@ def advance(space: Space, width: int, stop_time: int, stop_work: int) -> int:
     reg.width = width
     while True:
         if reg.expanding == 0:
-            if reg.work >= stop_work:
-                return PAUSED
             while reg.next_row < len(ops):
                 row = reg.next_row
                 if reg.open and ops[row].call > ops[opened[reg.open - 1]].ret:
@@ -68,7 +66,7 @@ def advance(space: Space, width: int, stop_time: int, stop_work: int) -> int:
             if reg.open == 0:
                 return SURVIVED
             row = opened[reg.open - 1]
-            if ops[row].ret > stop_time:
+            if ops[row].ret > stop_time or reg.work >= stop_work:
                 return PAUSED
             bit_at, bit = ops[row].slot >> 6, np.int64(1) << (ops[row].slot & 63)
             changer = ops[row].kind >= WRITE and ops[row].kind != LOOK

@@ -1,0 +1,143 @@
+"""The levels of "jit antichain" as they are with Python's own sets: every configuration, in order,
+with how it came about, however narrow it is and wherever it begins."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from checkers.linearizability.arrays.open import ANY, FREE
+from checkers.linearizability.arrays.trails import mutations_of
+from checkers.linearizability.encoded import NEVER, Codes, EncodedHistory, Kind
+from checkers.linearizability.methods.jit_antichain import run as run_module
+from checkers.linearizability.methods.jit_antichain.counts import count_of
+from checkers.linearizability.methods.jit_antichain.input import Input, read_in
+from checkers.linearizability.methods.jit_antichain.run import Run
+from checkers.linearizability.methods.jit_antichain.space import (
+    PAUSED,
+    SURVIVED,
+    with_more_words,
+)
+from tests.checkers.linearizability.antichain_reference import Config, Reference
+from tests.checkers.linearizability.encoded_oracle import (
+    CELL_KINDS,
+    linearizable,
+    random_cell,
+    random_known,
+    random_strings,
+)
+
+EVERYTHING = 1 << 40
+KINDS = (
+    CELL_KINDS,
+    (Kind.READ, Kind.WRITE, Kind.CAS),
+    (Kind.READ, Kind.WRITE, Kind.CAS, Kind.DIFFERS),
+    (Kind.READ, Kind.CAS, Kind.CAS, Kind.WRITE),
+)
+
+
+def history(rng: random.Random) -> EncodedHistory:
+    info, lies = rng.choice((0, 0.3, 0.6)), rng.choice((0, 0.1))
+    clients = rng.randint(2, 5)
+    match rng.randrange(6):
+        case 0:
+            return random_strings(rng, rng.randint(3, 7), clients, info=info, lies=lies)
+        case 1:
+            return random_known(rng, rng.randint(3, 7), clients, info=info)
+    count, values = rng.randint(4, 10), rng.randint(1, 3)
+    return random_cell(rng, count, clients, values, kinds=rng.choice(KINDS), info=info, lies=lies)
+
+
+def accounts(rng: random.Random, given: Input) -> Codes:
+    """All that is pending is counted, or nothing, or together what leads to the same value. Of a
+    model all: endless steps may lead to states without end."""
+    exact = np.arange(len(given.class_row), dtype=np.int32)
+    if given.has_steps or (how := rng.randrange(4)) < 2:
+        return exact
+    if how == 2:
+        return np.full(len(exact), -1, np.int32)
+    target = given.ops["b"][given.class_row].tolist()
+    return np.array([target.index(each) for each in target], np.int32)
+
+
+def configs_of(run: Run) -> list[Config]:
+    space, found = run.space, []
+    reg = space.reg
+    for each in range(reg.configs):
+        conf = space.conf[reg.side, each]
+        puts, root = mutations_of(space.trails, int(conf.trail))
+        counted = {int(account) for account in space.classes["account"][:-1]} - {-1}
+        pending: list[int] = []
+        for account in sorted(counted):
+            pending += [account] * count_of(space.kids, reg.depth, int(conf.pending), account)
+        satisfied, used = (
+            frozenset(
+                row
+                for slot, row in enumerate(space.slots["row"].tolist())
+                if int(bits[reg.side, each, slot >> 6]) >> (slot & 63) & 1
+            )
+            for bits in (space.satisfied, space.used)
+        )
+        trail = (int(root), *puts.tolist())
+        value, spent = int(conf.value), int(conf.spent)
+        found.append(Config(value, trail, satisfied, used, tuple(pending), spent))
+    return found
+
+
+def scattered(rng: random.Random, run: Run) -> None:
+    """Slots are few and in every part of a word, and so is room for all that is made."""
+    space = with_more_words(run.space)
+    for word in range(2):
+        bits = sum(1 << bit for bit in rng.sample(range(63), 3)) | rng.choice((0, -1 << 63))
+        space.masks[ANY, FREE, word] = bits
+    run.space = space._replace(kids=np.zeros((4, 2), np.int32), found=np.full(16, -1, np.int32))
+
+
+def compare(run: Run, reference: Reference, stop: int, slices: int, is_work_same: bool) -> int:
+    """The status, which is the same, as all else is."""
+    status = run.slice(reference.width, stop, slices)
+    while status == PAUSED and not run.at_stop(stop):
+        status = run.slice(reference.width, stop, slices)
+    assert status == reference.advance(stop)
+    assert run.truncated == reference.truncated
+    assert run.work == reference.work if is_work_same else run.work >= reference.work
+    assert configs_of(run) == [
+        replace(each, pending=tuple(sorted(each.pending))) for each in reference.configs
+    ]
+    assert [run.returned(level) for level in range(run.level)] == reference.returned
+    assert sorted(run.opened.tolist()) == sorted(reference.open)
+    return status
+
+
+@pytest.mark.parametrize("is_narrow_in_room", [False, True])
+@pytest.mark.parametrize("part", range(16))
+def test_levels_are_what_sets_say(
+    part: int, is_narrow_in_room: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(part)
+    if is_narrow_in_room:  # what room was made for is tried again, which is work
+        monkeypatch.setattr(run_module, "_FIRST_ROWS", 2)
+    for _ in range(8):
+        encoded = history(rng)
+        given = read_in(encoded)
+        account = accounts(rng, given)
+        width = rng.choice((1, 2, 3, EVERYTHING, EVERYTHING))
+        run, reference = Run(encoded, given, account), Reference(encoded, account.tolist(), width)
+        if is_narrow_in_room:
+            scattered(rng, run)
+        returns = sorted(int(each) for each in encoded.ret if each != NEVER)
+        begins = rng.random() < 0.3 and encoded.transitions is None and len(returns) > 1
+        if begins:
+            since = rng.choice(returns[:-1])
+            values = np.array([0, 1, -1], np.int64)
+            run.begin_after(since, values)
+            reference.begin_after(since, values.tolist())
+        slices = rng.choice((1, 3, EVERYTHING))
+        for stop in [*returns, int(NEVER)]:
+            if compare(run, reference, stop, slices, not is_narrow_in_room) != PAUSED:
+                break
+        if width == EVERYTHING and not begins and (account >= 0).all():
+            is_exact = (account == np.arange(len(account))).all()
+            found = reference.advance(int(NEVER)) == SURVIVED
+            assert found == linearizable(encoded) or (found and not is_exact)
