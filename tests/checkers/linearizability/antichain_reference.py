@@ -76,7 +76,7 @@ class Reference:
         self.classes = self._classes()
         self.called: Counter[int] = Counter()
         self.open: list[int] = []
-        self.next_row = self.work = 0
+        self.next_row = self.work = self.levels = 0
         self.truncated = False
         self.returned: list[int] = []
         self.configs = [Config(encoded.initial, (-1,))]
@@ -174,6 +174,7 @@ class Reference:
         return frozenset(found)
 
     def _level(self, row: int) -> Level:
+        self.levels += 1
         level = Level(row, list(self.configs), len(self.configs))
         self._activate(level)
         at = 0

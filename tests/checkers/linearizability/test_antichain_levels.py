@@ -26,6 +26,7 @@ from tests.checkers.linearizability.encoded_oracle import (
     random_cell,
     random_known,
     random_strings,
+    written,
 )
 
 EVERYTHING = 1 << 40
@@ -100,7 +101,7 @@ def compare(run: Run, reference: Reference, stop: int, slices: int, is_work_same
     while status == PAUSED and not run.at_stop(stop):
         status = run.slice(reference.width, stop, slices)
     assert status == reference.advance(stop)
-    assert run.truncated == reference.truncated
+    assert run.truncated == reference.truncated and run.space.reg.stamp == reference.levels
     assert run.work == reference.work if is_work_same else run.work >= reference.work
     assert configs_of(run) == [
         replace(each, pending=tuple(sorted(each.pending))) for each in reference.configs
@@ -141,3 +142,29 @@ def test_levels_are_what_sets_say(
             is_exact = (account == np.arange(len(account))).all()
             found = reference.advance(int(NEVER)) == SURVIVED
             assert found == linearizable(encoded) or (found and not is_exact)
+
+
+@pytest.mark.parametrize("first_rows", [2, 3, 128])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0-8:c0>0 1-9:c0>0 2-7:w0 3-5:c0>1 4-6:w1",
+        "0-1:c0>1 2-3:c1>2 4-9:x1>2 5-11:r2 6-8:c2>0 7-10:w2",
+        "0-8:c0>2 1-9:w0 2-3:c0>0 4-5:w2 6-7:c2>0 10-11:w0",
+        "0-:c0>1 1-8:c1>0 2-5:w2 3-:w0 4-6:w1 7-:x2>1",
+        "0-1:w2 2-:x2>3 3-9:w1 4-6:r3",
+        "0-1:w2 2-:c1>3 3-9:w1 4-6:r3",
+        "0-20:w1 1-21:w2 2-22:w3 3-23:w4 4-5:d0 6-7:r1 8-9:r2 10-11:r3 12-13:r4",
+    ],
+)
+def test_levels_of_what_is_rare(
+    text: str, first_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Writes of no use but for what follows them, of somebody open or pending; many results, and
+    little on the way."""
+    monkeypatch.setattr(run_module, "_FIRST_ROWS", first_rows)
+    encoded = written(text)
+    given = read_in(encoded)
+    exact = np.arange(len(given.class_row), dtype=np.int32)
+    run, reference = Run(encoded, given, exact), Reference(encoded, exact.tolist(), EVERYTHING)
+    assert compare(run, reference, int(NEVER), EVERYTHING, first_rows == 128) == SURVIVED

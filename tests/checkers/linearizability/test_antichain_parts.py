@@ -440,12 +440,12 @@ def test_a_level_ends_with_the_best_in_their_order(seed: int, width: int) -> Non
     space.conf["spent"][side, :12] = [each.spent for each in some.configs]
     space.conf["mark"][side, :12] = [some.rng.choice((0, 0, DROPPED)) for _ in range(12)]
     left = [at for at in range(12) if some.marks()[at] != DROPPED]
-    reg.side, reg.found, reg.width, reg.open, reg.expanding = 1 - side, 12, width, 6, 1
+    reg.side, reg.found, reg.width, reg.open, reg.expanding = 1 - side, 12, width, 5, 1
     least = min(some.configs[at].spent for at in left)
 
     def cost(at: int) -> int:
         each = some.configs[at]
-        lacking, spoilt = 5 - len(each.satisfied), len(each.satisfied & each.used)
+        lacking, spoilt = 4 - len(each.satisfied), len(each.satisfied & each.used)
         return min(2 * (each.spent - least) + lacking + 2 * spoilt, 1023)
 
     best = sorted(sorted(left, key=lambda at: (cost(at), at))[:width])
