@@ -543,6 +543,10 @@ def test_windows_are_ever_greater(
     search.window = 32
     assert asked(0, [True] * 9, Budget(0.0)) == ([], None)
     assert asked(20, [None])[0] == [(4675, 6320, 1 << 45)]
+    search.window = 32 * 4**7
+    assert asked(5, [None])[0] == [(-1, N, 1 << 23)]
+    search.window += 1
+    assert asked(5, [None])[0] == []
 
 
 def test_windows_of_a_model_begin_at_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
