@@ -9,7 +9,7 @@ import pytest
 
 from checkers.linearizability.arrays.open import ANY, FREE
 from checkers.linearizability.arrays.trails import mutations_of
-from checkers.linearizability.encoded import NEVER, Codes, EncodedHistory, Kind
+from checkers.linearizability.encoded import NEVER, Codes, EncodedHistory, Kind, Transitions
 from checkers.linearizability.methods.jit_antichain import run as run_module
 from checkers.linearizability.methods.jit_antichain.counts import count_of
 from checkers.linearizability.methods.jit_antichain.input import Input, read_in
@@ -22,6 +22,8 @@ from checkers.linearizability.methods.jit_antichain.space import (
 from tests.checkers.linearizability.antichain_reference import Config, Reference
 from tests.checkers.linearizability.encoded_oracle import (
     CELL_KINDS,
+    Known,
+    encoded_of,
     linearizable,
     random_cell,
     random_known,
@@ -119,7 +121,7 @@ def test_levels_are_what_sets_say(
     rng = random.Random(part)
     if is_narrow_in_room:  # what room was made for is tried again, which is work
         monkeypatch.setattr(run_module, "_FIRST_ROWS", 2)
-    for _ in range(8):
+    for _ in range(6):
         encoded = history(rng)
         given = read_in(encoded)
         account = accounts(rng, given)
@@ -168,3 +170,43 @@ def test_levels_of_what_is_rare(
     exact = np.arange(len(given.class_row), dtype=np.int32)
     run, reference = Run(encoded, given, exact), Reference(encoded, exact.tolist(), EVERYTHING)
     assert compare(run, reference, int(NEVER), EVERYTHING, first_rows == 128) == SURVIVED
+
+
+class Narrowing(Transitions):
+    """State 1 is one of 0 and 2; the actions 0 and 2 see which."""
+
+    initial = 1
+
+    def step(self, state: int, action: int) -> int:
+        return action if state in (1, action) else -1
+
+    def describe(self, state: int) -> str:
+        return str(state)
+
+
+CREATE, DELETE, SEE_1, SEE_2 = 0, 1, 3, 4
+
+
+@pytest.mark.parametrize(
+    ("rows", "model"),
+    [
+        ([(0, 1, 0)], Narrowing()),
+        ([(0, 2, 0), (1, 3, 2)], Narrowing()),
+        (
+            [(0, 1, CREATE), (2, 20, SEE_1), (3, 4, DELETE), (5, 6, CREATE), (7, 19, SEE_2)],
+            Known(),
+        ),
+        ([(0, 9, CREATE), (1, 8, SEE_1), (2, 7, SEE_2)], Known()),
+    ],
+)
+def test_levels_where_looks_narrow_the_state_down(
+    rows: list[tuple[int, int, int]], model: Transitions
+) -> None:
+    """To the first of all states; with somebody open who saw it narrowed before."""
+    call, ret, a = (list(column) for column in zip(*rows, strict=True))
+    does = [Kind.STEP if each < SEE_1 and isinstance(model, Known) else Kind.LOOK for each in a]
+    encoded = encoded_of(call, ret, does, a, [-1] * len(a), model, model.initial)
+    run = Run(encoded, read_in(encoded), np.zeros(0, np.int32))
+    reference = Reference(encoded, [], EVERYTHING)
+    found = compare(run, reference, int(NEVER), EVERYTHING, True) == SURVIVED
+    assert found == linearizable(encoded)

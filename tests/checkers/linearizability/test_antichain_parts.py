@@ -420,15 +420,15 @@ def test_a_configuration_is_new_that_no_other_dominates(seed: int, side: int) ->
     assert some.is_new() and len(alive) > 3
 
 
-def test_many_comparisons_are_work() -> None:
-    """One for every 64."""
+@pytest.mark.parametrize(("others", "work"), [(63, 0), (64, 1), (127, 1), (128, 2)])
+def test_many_comparisons_are_work(others: int, work: int) -> None:
     some = Some(256, 0)
-    for at in range(190):
-        slots = {64 + (at >> 4), at & 15}
-        some.put(1, slots, set(), 0, 0, 0)
-        before = int(some.space.reg.work)
-        assert some.is_new()
-        assert some.space.reg.work - before == at // 64
+    s = some.space
+    for at in range(others + 1):
+        some.put(1, {64 + (at >> 4), at & 15}, set(), 0, 0, 0)
+        if at < others:
+            link(s.reg, s.conf, s.vals, 0, at)
+    assert some.is_new() and s.reg.work == work
 
 
 @pytest.mark.parametrize("seed", range(12))
