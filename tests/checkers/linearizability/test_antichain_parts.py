@@ -463,6 +463,20 @@ def test_a_level_ends_with_the_best_in_their_order(seed: int, width: int) -> Non
     ] == bits
 
 
+def test_costs_are_told_apart_as_far_as_there_are_ranks() -> None:
+    """Of 1,024 the last is for all that is worse."""
+    for costs, left in (((1022, 1021), 1), ((1023, 1022), 1), ((1024, 1023), 0)):
+        some = Some(8, 1)
+        for cost in costs:
+            some.put(0, set(Some.FEW[: 1024 - cost]), set(), 0, 0, 510)
+        some.put(0, set(Some.FEW[:4]), set(), 0, 0, 0)
+        space, reg = some.space, some.space.reg
+        reg.found, reg.width, reg.open = 3, 2, 5
+        end_level(reg, space.conf, space.satisfied, space.used, space.ranks)
+        assert reg.configs == 2
+        assert space.conf["trail"][1, :2].tolist() == [100 + left, 102]
+
+
 # --- questions of the kernel --------------------------------------------------------------
 
 
