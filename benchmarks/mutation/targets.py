@@ -163,7 +163,12 @@ def _linearizability() -> Iterator[Target]:
 _OF_ALL_METHODS: Final = ("small_histories", "planted")
 _BY_PARTS: Final = {
     "beam": ("beam_parts",),
-    "jit_antichain": ("antichain_counts", "antichain_levels", "antichain_parts", "antichain_search"),
+    "jit_antichain": (
+        "antichain_counts",
+        "antichain_levels",
+        "antichain_parts",
+        "antichain_search",
+    ),
     "jit_bitset": (
         "jit_bitset_greedy",
         "jit_bitset_method",
