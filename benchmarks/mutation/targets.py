@@ -162,7 +162,7 @@ def _linearizability() -> Iterator[Target]:
 
 _OF_ALL_METHODS: Final = ("small_histories", "planted")
 _BY_PARTS: Final = {
-    "beam": ("beam_parts",),
+    "beam": ("beam_parts", "beam_sweep"),
     "jit_antichain": (
         "antichain_counts",
         "antichain_levels",

@@ -176,7 +176,7 @@ def _returned(beam: Beam, slot: int) -> bool:
     word, bit = slot >> 6, np.int64(1) << (slot & 63)
     first = SET - now
     wide = reg.event < reg.wide_until
-    reg.target, reg.most = slot, reg.length if wide else _SHORT
+    reg.target, reg.most = slot, reg.length
     reg.first = reg.end = first
     masks, slots, trails = beam.masks, beam.slots, beam.trails
     writes, extended = slots[slot].kind == WRITE, False

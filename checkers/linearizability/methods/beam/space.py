@@ -84,7 +84,9 @@ class Registers(Protocol):
     enough: int
     """Work after which the beam gives up, until it is past the deepest dead end."""
     saved: int
-    """Checkpoints ever made."""
+    """Checkpoints that were made until here,"""
+    oldest: int
+    """and the first of them that is known: others have taken the place of those before it."""
     next_save: int
     narrow: int
     """How many configurations there may be as long as all goes well."""
@@ -175,6 +177,7 @@ def save(beam: Beam) -> None:
     for each in range(reg.count):
         beam.saved_set[at, each] = beam.rows[reg.side + each]
     reg.saved += 1
+    reg.oldest = max(reg.oldest, reg.saved - len(beam.saved))
 
 
 @compiled
@@ -183,12 +186,11 @@ def restore(beam: Beam, event: int) -> bool:
     is. False: that one is forgotten."""
     reg = beam.reg
     number = reg.saved - 1
-    oldest = max(0, reg.saved - len(beam.saved))
-    while number > oldest and beam.saved[number % len(beam.saved)].event > event:
+    while number > reg.oldest and beam.saved[number % len(beam.saved)].event > event:
         number -= 1
     at = number % len(beam.saved)
     saved = beam.saved[at]
-    if number < oldest or (number > 0 and saved.event > event):
+    if number > 0 and saved.event > event:
         return False
     reg.saved = number + 1
     reg.event, reg.count = saved.event, saved.count

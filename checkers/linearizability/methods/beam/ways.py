@@ -60,11 +60,13 @@ def wanted(reg: Registers, rows: Rows, masks: Ints, here: int, value: int) -> bo
 
 
 @compiled
-def _changers(reg: Registers, rows: Rows, masks: Ints, here: int, word: int) -> int:
+def _changers(reg: Registers, rows: Rows, masks: Ints, here: int, word: int) -> np.int64:
     """Open cas and changes that are possible in a configuration."""
     value = rows[here].value
     changes = masks[ANY, CHANGE, word] & ~masks[value, CHANGE, word]
-    return int((masks[value, CAS, word] | changes) & ~(rows[here].used[word] | reg.barred[word]))
+    able: np.int64 = (masks[value, CAS, word] | changes) & ~rows[here].used[word]
+    able &= ~reg.barred[word]
+    return able
 
 
 @compiled
