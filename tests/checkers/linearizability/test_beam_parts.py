@@ -9,7 +9,7 @@ from checkers.linearizability.arrays import bits
 from checkers.linearizability.arrays import open as opened
 from checkers.linearizability.encoded import Kind
 from checkers.linearizability.methods.beam import ways
-from checkers.linearizability.methods.beam.space import LAST, SLOTS, TODO
+from checkers.linearizability.methods.beam.space import SLOTS, TODO
 from tests.checkers.linearizability.as_functions import as_functions
 from tests.checkers.linearizability.beam_oracle import (
     CONFIGURATIONS,
@@ -152,10 +152,10 @@ def test_so_many_are_on_the_way_at_most(has: bool, monkeypatch: pytest.MonkeyPat
     some = Some(1)
     reg, slot = some.reg, min(some.of(Kind.CAS, Kind.CHANGE))
     reg.target, reg.asks_use, reg.most = min(some.of(Kind.WRITE)), 1, 9
-    reg.way_end = LAST - has
+    reg.way_end = 2 * 2048 + 127 - has
     given = (reg, some.rows, some.beam.masks, some.beam.slots, some.beam.trails, 0, slot)
     ways._put(*given)
-    assert (reg.way_end, reg.work, reg.trails) == (LAST, has, has)
+    assert (reg.way_end, reg.work, reg.trails) == (2 * 2048 + 127, has, has)
 
 
 def test_a_put_on_the_way_is_of_use_where_it_was_seen_or_leads_on() -> None:
@@ -241,7 +241,7 @@ class Puts:
 def test_what_can_lead_on_is_put_and_at_last_only_what_can_arrive(
     asks_use: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for some in several(30):
+    for some in several(60):
         reg, puts = some.reg, Puts()
         monkeypatch.setattr(ways, "_put", puts)
         target_of(some, asks_use)

@@ -28,6 +28,7 @@ SET: Final = 2048
 TODO: Final = 2 * SET
 """Where in `rows` those begin that are on the way to satisfy an operation."""
 LAST: Final = TODO + 127
+"""and where they end at the latest."""
 CHECKPOINTS: Final = 512
 SPARE_TRAILS: Final = 1 << 12
 SAVE_EVERY: Final = 64
@@ -142,7 +143,7 @@ def beam_of(encoded: EncodedHistory, trails: int, narrow: int) -> Beam:
     values = 1 + max(encoded.initial, int(encoded.a.max()), int(encoded.b.max()))
     reg = np.zeros(1, _REGISTERS)[0]
     reg.count, reg.narrow, reg.deepest = 1, narrow, -1
-    rows = np.empty(LAST + 1, _CONFIGURATION)
+    rows = np.empty(LAST, _CONFIGURATION)
     rows[0] = 0
     rows[0].value, rows[0].trail = encoded.initial, -1
     ops = np.empty(len(encoded), _OPERATION)
