@@ -61,7 +61,7 @@ class Some:
         encoded = encoded_of(list(range(14)), ret, [int(k) for k in kind], a, b)
         self.beam = beam = beam_of(encoded, 100, 3)
         self.reg, self.rows = beam.reg, beam.rows
-        chosen = [*rng.sample(range(SLOTS - 1), 13), SLOTS - 1]
+        chosen = rng.sample([0, *rng.sample(range(1, SLOTS - 1), 12), SLOTS - 1], 14)
         for row, slot in enumerate(chosen):
             opened.enter(beam.masks, beam.slots, beam.ops, row, slot)
         self.op = {slot: beam.ops[row] for row, slot in enumerate(chosen)}

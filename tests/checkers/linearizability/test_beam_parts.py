@@ -195,7 +195,7 @@ def test_the_cheapest_are_kept_and_not_all_of_one_value() -> None:
         rows = some.rows
         for each in range(CONFIGURATIONS):
             few = frozenset(s for s in some.held(each).used - some.pending)
-            used = few | frozenset(sorted(some.pending)[: some.rng.randrange(2)])
+            used = few | frozenset(sorted(some.pending)[: some.rng.randrange(4)])
             some.hold(each, some.held(each)._replace(used=used), each)
         held = [some.held(each) for each in range(CONFIGURATIONS)]
         cost = {each: some.cost(held[each]) for each in range(CONFIGURATIONS)}

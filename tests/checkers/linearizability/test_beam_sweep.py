@@ -192,7 +192,7 @@ def test_at_a_return_all_have_it_that_go_on(
         reg, thinned = some.reg, list[tuple[int, ...]]()
         monkeypatch.setattr(kernel, "thin", lambda *given, to=thinned: to.append(given[2:]))
         slot = some.rng.choice(sorted(some.of(Kind.WRITE, Kind.READ, Kind.CAS) - some.pending))
-        count, first, width = some.rng.choice((1, 1, 2, 4)), SET - side, 4 if wide else 3
+        count, first, width = some.rng.choice((1, 1, 2, 5)), SET - side, 4 if wide else 3
         for at in range(count):
             held, lacks = some.held(at), {slot} if some.rng.random() < 0.5 else set()
             some.hold(side + at, held._replace(had=held.had - lacks), at)
