@@ -174,6 +174,26 @@ def test_levels_of_what_is_rare(
     assert compare(run, reference, int(NEVER), EVERYTHING, first_rows == 128) == SURVIVED
 
 
+@pytest.mark.parametrize(
+    ("text", "since"),
+    [
+        ("0-9:c0>1 2-10:c0>1 3-8:r1", 1),
+        ("0-9:c0>1 1-7:c0>1 3-10:c0>1 4-6:r1", 2),
+        ("0-9:x2>1 2-10:x2>1 3-8:r1", 1),
+    ],
+)
+def test_levels_where_a_window_begins_with_two_alike(text: str, since: int) -> None:
+    """One that is satisfied from the beginning stands for none that is not."""
+    encoded = written(text)
+    run = Run(encoded, read_in(encoded), np.zeros(0, np.int32))
+    reference = Reference(encoded, [], EVERYTHING)
+    values = np.array([0, 1, -1], np.int64)
+    run.begin_after(since, values)
+    reference.begin_after(since, values.tolist())
+    for stop in sorted(encoded.ret.tolist()):
+        compare(run, reference, stop, EVERYTHING, True)
+
+
 class Narrowing(Transitions):
     """State 1 is one of 0 and 2; the actions 0 and 2 see which."""
 
