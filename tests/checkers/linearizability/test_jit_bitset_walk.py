@@ -278,3 +278,16 @@ def test_at_each_stop_it_is_where_plain_sets_are(seed: int) -> None:
         spare = rng.choice([rng.randrange(40), N])
         stops += followed(Key(history, exact, wanted, spare))
     assert {*NAMES.values(), "turn wide"} <= set(stops)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0-:r7 1-2:w1 3-4:r1",
+        "0-1:w1 2-:d1 3-5:r1 4-:r2",
+        "0-9:w1 1-:r1 2-8:w2 3-:w3 4-:d5 5-7:r2 6-:c2>1",
+    ],
+)
+def test_what_looks_and_never_returns_is_passed_over(text: str, exact: bool) -> None:
+    assert followed(Key(written(text), exact, wanted=1.0))["ordered"] == 1
