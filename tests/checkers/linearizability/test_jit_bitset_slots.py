@@ -110,7 +110,7 @@ def test_a_value_gets_the_first_lane_that_is_free() -> None:
     found = set()
     for state in states():
         for most in (FEW, LANES):
-            for value in np.flatnonzero(state.lane_of[:VALUES] == NO_LANE)[:3].tolist():
+            for value in np.flatnonzero(state.lane_of[:VALUES] == NO_LANE)[:2].tolist():
                 now, then, slots = state.copy(), state.copy(), state.slots
                 lane = (now.free(most) or [NO_LANE])[0]
                 made = lane_for(

@@ -266,11 +266,11 @@ def followed(key: Key) -> Counter[str]:
         wide ^= how == _TURN
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(4))
 def test_at_each_stop_it_is_where_plain_sets_are(seed: int) -> None:
     rng = random.Random(seed)
     stops = Counter[str]()
-    for _ in range(60):
+    for _ in range(50):
         clients, values = rng.choice([2, 4, 6, 7, 9, 12]), rng.choice([2, 4, 12, 20])
         lies, info = rng.choice([0, 0.02, 0.1]), rng.choice([0, 0.1])
         history = random_cell(rng, rng.randint(6, 40), clients, values, lies=lies, info=info)
