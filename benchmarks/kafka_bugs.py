@@ -4,19 +4,27 @@ on one that has not. Writes docs/kafka-bugs.md.
     python -m benchmarks.kafka_bugs --results FOLDER [--runs 3] [--only BUG,...] [--no-page]
 
 Runs that the folder has are not recorded again. Each is judged by the checker of its entry alone.
+Of a fault that the folder has no runs of, the page keeps what it says.
 """
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from benchmarks.known_kafka_bugs import BUGS, NOT_SHOWN, OUT_OF_REACH, Bug
+from checkers.folds.topic_ids import LIVES
+from checkers.kafka_log.checker import KafkaLog, judge_runs
+from checkers.kafka_log.rows import FS
 from framework.checking.reading import read_unsealed
 from framework.checking.results import CheckerResult, checker_result
-from framework.checking.run_checks import judged_run
+from framework.checking.run_checks import RunChecker, judged_run
 from framework.evidence.run_events import WHOLE_RUN
 from framework.plugins import registry
+from framework.plugins.checker import RunTables
 from framework.verdict import Verdict
 from tests.end_to_end.runs import recorded
 
@@ -26,9 +34,10 @@ INTRODUCTION: Final = """\
 
 Written by `python -m benchmarks.kafka_bugs`; do not edit. Each is shown by runs of one command,
 by the clause of a checker that knows nothing of it, on releases as they were released
-(`kraft-proof get kafka VERSION`): three controllers and three brokers in network namespaces of one
-machine of two cores, which had much else to do. How often a run shows it depends on the machine,
-and on what its seed draws. A release that does not have it is the first that is mended.
+(`kraft-proof get kafka VERSION`): three controllers and three brokers, or three nodes that are
+both, in network namespaces of one machine of two cores, which had much else to do. How often a run
+shows it depends on the machine, and on what its seed draws. A release that does not have it is the
+first that is mended.
 """
 
 
@@ -40,6 +49,7 @@ def record(bug: Bug, version: str, seed: int, into: Path) -> None:
             version,
             system="kafka",
             workload=bug.workload,
+            nodes=bug.nodes,
             nemesis=bug.nemesis,
             time_limit_s=bug.time_limit_s,
             exactly=True,
@@ -67,9 +77,17 @@ def judged(into: Path) -> Results:
 def _judged(bug: Bug, folder: Path) -> CheckerResult:
     checker = registry.load("checkers", bug.found_by[0])
     run = read_unsealed(folder.name, str(folder))
-    tables = judged_run(run, {checker.name: checker.check_run}, WHOLE_RUN)
-    rows = [row for table in tables for row in table.to_pylist()]
+    rows = [row for table in _tables(checker, run) for row in table.to_pylist()]
     return checker_result(checker.name, checker.summary, rows, clauses=checker.clauses)
+
+
+def _tables(checker: RunChecker | KafkaLog, run: RunTables) -> Iterable[pa.Table]:
+    """Rows of outcomes, without Spark."""
+    if isinstance(checker, RunChecker):
+        return judged_run(run, {checker.name: checker.check_run}, WHOLE_RUN)
+    asked = run.operations.filter(pc.is_in(run.operations["f"], pa.array([*FS, *LIVES])))
+    named = pa.array([run.run] * len(asked), pa.string())
+    return [judge_runs(asked.add_column(0, "run", named))]
 
 
 def shows(result: CheckerResult, bug: Bug) -> bool:
@@ -79,12 +97,15 @@ def shows(result: CheckerResult, bug: Bug) -> bool:
     )
 
 
-def page(results: Results) -> Iterator[str]:
-    """Its lines."""
+def page(results: Results, before: str = "") -> Iterator[str]:
+    """Its lines; `before`: how it stands."""
+    there = {each.partition("\n")[0]: each for each in before.split("\n## ")[1:]}
     yield INTRODUCTION
     for bug in BUGS:
         if any((bug.id, version) in results for version in bug.releases):
             yield from _section(bug, results)
+        elif bug.title in there:
+            yield f"## {there[bug.title].rstrip()}\n"
     yield "## Tried, and not shown by a checker\n"
     yield "| issue | what was tried, and what came of it |\n| --- | --- |"
     yield from (f"| {issue} | {tried} |" for issue, tried in NOT_SHOWN)
@@ -126,7 +147,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             for version in bug.releases if bug.id in wanted else ():
                 record(bug, version, seed, options.results)
     if not options.no_page:
-        PAGE.write_text("\n".join(page(judged(options.results))).rstrip() + "\n")
+        lines = page(judged(options.results), PAGE.read_text() if PAGE.exists() else "")
+        PAGE.write_text("\n".join(lines).rstrip() + "\n")
 
 
 if __name__ == "__main__":

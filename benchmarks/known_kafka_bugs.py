@@ -26,6 +26,7 @@ class Bug:
     nemesis: str
     time_limit_s: float
     rate: float
+    nodes: str | None = None
     observe_s: float = 2.0
     settings: tuple[str, ...] = ()
     found_by: tuple[str, str]
@@ -37,6 +38,7 @@ class Bug:
             f"--set version={version}",
             f"--workload {self.workload} --nemesis {self.nemesis}",
             f"--time-limit {self.time_limit_s:g} --rate {self.rate:g} --observe {self.observe_s:g}",
+            *([f"--nodes {self.nodes}"] if self.nodes else []),
             *(f"--set {each}" for each in self.settings),
         ]
         return " ".join(parts)
@@ -81,6 +83,27 @@ BUGS: Final = (
         rate=100,
         found_by=("asked-is-made", "configurations"),
     ),
+    Bug(
+        id="KAFKA-17754",
+        title="A transaction is ended by the late end of another one",
+        what=(
+            "A producer that has not heard that its transaction is committed, or aborted, asks "
+            "again. The first request may arrive when its next transaction has begun, which it "
+            "ends: by id and epoch they are the same. So records of a transaction that failed are "
+            "read by who reads committed ones, or some of a committed one's are lost. One in seven "
+            "of a transaction's requests is late here, as a network may have it. KIP-890's second "
+            "part (4.0) gives each transaction an epoch of its own, for clients that have it: "
+            "the client of these runs, librdkafka 2.16, has not."
+        ),
+        source="https://issues.apache.org/jira/browse/KAFKA-17754",
+        releases={"3.9.1": True, "4.2.0": None},
+        workload="txn:late=0.15",
+        nemesis="none",
+        time_limit_s=40,
+        rate=60,
+        nodes="3",
+        found_by=("kafka-log", "one-log"),
+    ),
 )
 
 NOT_SHOWN: Final = (
@@ -111,10 +134,6 @@ OUT_OF_REACH: Final = (
         "KAFKA-15221",
         "a fetch from before a follower's restart lets it back into the ISR: it has to come late, "
         "and no fault here delays a single request",
-    ),
-    (
-        "KAFKA-17754",
-        "torn and lost transactions before KIP-890: no workload has transactions yet",
     ),
     (
         "KAFKA-18106, KAFKA-19522, KIP-966",
