@@ -104,6 +104,14 @@ def test_what_nobody_was_acknowledged_gave_no_occasion() -> None:
     assert without_occasion(story) == {"deleted", "versions", "stays-away"}
 
 
+def test_what_was_refused_gave_no_occasion() -> None:
+    story = Story()
+    story.op("create", "t", type="fail", error="NOT_CONTROLLER")
+    story.op("delete", "t", type="fail", error="NOT_CONTROLLER")
+    story.alter(0, [4], type="fail", error="NOT_CONTROLLER")
+    assert without_occasion(story) == {each.name for each in AcknowledgedNeverLost.clauses}
+
+
 def test_clean_run_is_accepted() -> None:
     outcome = acknowledged_never_lost(clean().run_events())
     assert_valid(outcome)
@@ -118,6 +126,45 @@ def test_acknowledgements_that_nobody_read_are_unknown() -> None:
     story = Story()
     story.create("t")
     assert acknowledged_never_lost(story.run_events()).verdict is Verdict.UNKNOWN
+
+
+def compared(many: int) -> Story:
+    """Of each clause `many` comparisons; nothing is wrong."""
+    story = Story()
+    story.create("t")
+    story.alter(0, [4, 5])
+    for _ in range(many):
+        story.describe("t", shown(1, [4, 5]))
+    story.delete("t")
+    for number in range(many):
+        story.describe("t")
+        story.decide("CreateTopics", {"topic": "t"}, [number], request_id=str(number))
+        story.answer("CreateTopics", 9, request=str(number))
+    story.apply("c1", 20, "TopicRecord", name="t", topic_id=TOPIC)
+    story.apply("c1", 21, "RemoveTopicRecord", topic_id=TOPIC)
+    for number in range(many):
+        story.apply("c1", 22 + number, "TopicRecord", name="u", topic_id=OTHER)
+    return story
+
+
+@pytest.mark.parametrize("many", [0, 1, 2, 3])
+def test_two_comparisons_are_enough_for_each_clause(many: int) -> None:
+    story = compared(many)
+    counts = acknowledged_never_lost(story.run_events()).clauses
+    assert counts == {
+        **dict.fromkeys(("created", "deleted", "stays-away", "versions"), many),
+        "committed-first": (many, 1),
+    }
+    expected = Verdict.VALID if many >= 2 else Verdict.UNKNOWN
+    assert {each.verdict for each in judged(story).clauses} == {expected}
+
+
+@pytest.mark.parametrize(
+    ("story", "read"), [(Story(), 0), (compared(0), 0), (compared(1), 3)], ids=["none", "0", "1"]
+)
+def test_how_many_writes_were_read_is_a_figure(story: Story, read: int) -> None:
+    figures = acknowledged_never_lost(story.run_events()).figures
+    assert figures["acknowledged_and_read"] == read
 
 
 # --- topics -------------------------------------------------------------------------------
@@ -184,6 +231,68 @@ def test_pending_delete_excuses() -> None:
     assert not judged(story).findings
 
 
+def test_first_delete_that_may_act_excuses_all_that_follows() -> None:
+    story = Story()
+    story.create("t")
+    story.op("delete", "t", type="info")
+    story.describe("t")
+    story.op("delete", "t", type="info")
+    assert not judged(story).findings
+
+
+def test_delete_that_shows_no_id_excuses_what_it_overlaps() -> None:
+    story = Story()
+    delete = story.invoke("delete", "t")
+    story.create("t")
+    story.complete(delete, "ok")
+    story.describe("t")
+    assert not judged(story).findings
+
+
+@PLANTED.violation("topic t", "no such topic", on=Story)
+def delete_that_shows_no_id_and_ended_before_does_not_excuse(story: Story) -> None:
+    story.delete("t", None)
+    story.create("t")
+    story.describe("t")
+
+
+def test_each_write_that_was_lost_is_told_of_once() -> None:
+    story = Story()
+    story.create("t")
+    for _ in range(2):
+        story.describe("t")
+    story.delete("t")
+    for _ in range(2):
+        story.describe("t", shown(0, [4]))
+    assert [each.clause for each in judged(story).findings] == ["created", "deleted"]
+
+
+def test_what_was_not_answered_ok_was_not_acknowledged() -> None:
+    """Though its completion repeats an id; and what was answered ok may show none."""
+    story = Story()
+    repeats = {"topic_id": TOPIC}
+    story.op("create", "t", None, repeats, type="fail", error="NOT_CONTROLLER")
+    story.op("create", "t", None, None)
+    story.describe("t")
+    story.op("delete", "t", None, repeats, type="fail", error="NOT_CONTROLLER")
+    story.describe("t", shown(0, [4]))
+    assert not judged(story).findings
+
+
+@PLANTED.violation("topic t", "no such topic", on=Story)
+def created_topic_that_was_refused_before_is_lost(story: Story) -> None:
+    story.op("create", "t", type="fail", error="NOT_CONTROLLER")
+    story.create("t")
+    story.describe("t")
+
+
+def test_read_that_failed_shows_nothing() -> None:
+    story = Story()
+    story.create("t")
+    story.op("describe", "t", type="fail", error="NOT_CONTROLLER")
+    assert not judged(story).findings
+
+
 def test_deleted_topic_comes_back() -> None:
     story = clean()
     back = story.describe("gone", shown(0, [4]), topic_id=OTHER)
@@ -231,6 +340,32 @@ def test_deleted_topic_comes_back_in_the_log() -> None:
     assert outcome.findings[0].operations == (gone.index,)
 
 
+@pytest.mark.parametrize("what", [{}, {"deleting": True}, None], ids=["made", "ends", "partition"])
+def test_any_record_of_a_removed_topic_is_told_of_once_with_its_deletes(what: Any) -> None:
+    story = Story()
+    story.op("delete", "t", None, {"topic_id": TOPIC}, type="fail", error="NOT_CONTROLLER")
+    story.delete("u", OTHER)
+    gone = story.delete("t")
+    story.apply("c1", 9, "RemoveTopicRecord", topic_id=TOPIC)
+    for offset in (12, 13):
+        if what is None:
+            story.partition(offset, 0, [4])
+        else:
+            story.apply("c1", offset, "TopicRecord", topic_id=TOPIC, name="t", **what)
+    (found,) = judged(story).findings
+    assert "at offset 12" in found.message and list(found.operations) == [gone.index]
+
+
+def test_topic_is_removed_by_the_first_record_that_does() -> None:
+    story = Story()
+    for offset in (5, 9):
+        story.apply("c1", offset, "RemoveTopicRecord", topic_id=TOPIC)
+    assert not judged(story).findings
+    story.apply("c1", 12, "TopicRecord", topic_id=TOPIC, name="t")
+    (found,) = judged(story).findings
+    assert "removed by the record at offset 5, is back" in found.message
+
+
 # --- versions and answers -----------------------------------------------------------------
 
 
@@ -238,6 +373,16 @@ def test_deleted_topic_comes_back_in_the_log() -> None:
 def acknowledged_version_is_lost(story: Story) -> None:
     story.alter(7, [4])
     story.describe("t", shown(7, [4, 5]))
+
+
+@pytest.mark.parametrize("id_of_read", [TOPIC, OTHER])
+def test_versions_are_of_one_topic(id_of_read: str) -> None:
+    """Another of the same name begins anew; what is lost is told of once."""
+    story = Story()
+    story.alter(7, [4])
+    for _ in range(2):
+        story.describe("t", shown(0, [4]), topic_id=id_of_read)
+    assert len(judged(story).findings) == (id_of_read == TOPIC)
 
 
 def test_answer_before_commit() -> None:

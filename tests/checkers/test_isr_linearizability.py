@@ -40,6 +40,18 @@ def test_what_is_compared() -> None:
     assert found.clauses == {"one-step": 2, "never-back": 5, "asked-for": 3}
 
 
+@pytest.mark.parametrize("many", [1, 2])
+def test_two_comparisons_are_enough_for_each_clause(many: int) -> None:
+    story = Story()
+    story.describe("t", shown(0, [4]))
+    for version in range(many):
+        story.alter(version, [4, 5 + version])
+    clauses = judged(IsrLinearizability(), story).clauses
+    assert [each.compared for each in clauses] == [many] * 3
+    expected = Verdict.VALID if many >= 2 else Verdict.UNKNOWN
+    assert {each.verdict for each in clauses} == {expected}
+
+
 def test_partition_that_no_answer_shows() -> None:
     story = Story()
     story.alter(0, [4, 5], type="fail", error="NOT_LEADER")
