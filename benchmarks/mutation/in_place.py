@@ -16,6 +16,7 @@ from benchmarks.mutation.mutants import Mutant
 
 def functions_of(path: Path) -> list[FunctionType]:
     """All that this process has made of a file, whatever is wrapped around them."""
+    gc.unfreeze()  # what is frozen (`tests/conftest.py`) is not among the objects
     return [
         each
         for each in gc.get_objects()

@@ -163,6 +163,8 @@ def _linearizability() -> Iterator[Target]:
 _OF_ALL_METHODS: Final = ("small_histories", "planted")
 _BY_PARTS: Final = {
     "beam": ("beam_parts", "beam_sweep"),
+    "grow_only": ("grow_only",),
+    "grow_only_block": ("grow_only_block",),
     "jit_antichain": (
         "antichain_counts",
         "antichain_levels",
@@ -180,7 +182,8 @@ _BY_PARTS: Final = {
     "log_order": ("log_order_parts",),
     "unique_writes": ("unique_parts",),
 }
-"""Methods whose parts have tests of their own, which are enough, and much quicker."""
+"""Methods whose parts have tests of their own, which are enough, and much quicker; and that of
+sets, which the tests of all methods say nothing of."""
 _SHARED: Final = {
     "arrays": ("arrays", "layout"),
     "encoding": (

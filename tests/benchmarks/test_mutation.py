@@ -1,5 +1,6 @@
 """Mutants of a toy are run for real: who is killed, who survives, and what is known of them."""
 
+import gc
 from collections import defaultdict
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from numba.cpython.unsafe.numbers import trailing_zeros
 
 import benchmarks.mutation.run
 from benchmarks.mutation import python_form
+from benchmarks.mutation.in_place import functions_of
 from benchmarks.mutation.known import Known
 from benchmarks.mutation.mutants import At, Key, Module, keys, mutants
 from benchmarks.mutation.python_form import functions
@@ -147,6 +149,15 @@ def test_table():
 def test_without_a_mutant_tests_have_to_pass(tmp_path: Path) -> None:
     with pytest.raises(CleanRunFailed, match="test_wrong"):
         run(toy(tmp_path, TOY, "def test_wrong():\n    assert False\n"), jobs=1)
+
+
+def test_functions_are_found_though_they_are_frozen() -> None:
+    """As those are that tests import while they are collected (`tests/conftest.py`)."""
+    gc.freeze()
+    try:
+        assert changes in functions_of(Path(__file__))
+    finally:
+        gc.freeze()
 
 
 def test_the_checkout_is_not_touched(ran: tuple[Target, Outcome]) -> None:
