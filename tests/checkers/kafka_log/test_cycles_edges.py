@@ -209,10 +209,19 @@ def test_an_edge_that_is_there_again_and_again_is_told_once() -> None:
     sent = [
         row(0, Kind.SEND, *each) for each in (("x", 0), ("x", 1), ("x", 2), ("y", 0), ("y", None))
     ]
-    polled = [("x", 0), ("x", 1), ("x", 2), ("x", 1), ("y", None), ("y", 0)]
+    polled = [("x", 0), ("x", 1), ("x", 2), ("x", 1), ("x", 1), ("y", None), ("y", 0)]
     found = edges(table(sent + [row(2, Kind.POLL, *each) for each in polled]))
     told = [(key, offset) for *_, key, offset, _ in of_kind(found, WR)]
     assert told == [("x", 0), ("x", 1), ("y", None), ("y", 0)]
+
+
+def test_all_that_an_operation_of_unknown_outcome_sent_is_tied() -> None:
+    """As each of its values may be what others show."""
+    sent = [Row("0", 0, None, INFO, Kind.SEND, "x", each, f"x{each}") for each in range(3)]
+    polled = [Row("0", 2, 3, OK, Kind.POLL, "x", each, f"x{each}") for each in (0, 2)]
+    found = edges(table(sent + polled))
+    assert of_kind(found, WW) == [("0", 0, 0, "x", 0, 1), ("0", 0, 0, "x", 1, 2)]
+    assert of_kind(found, PROVEN) == [("0", 0, 0, "x", 0, None), ("0", 0, 0, "x", 2, None)]
 
 
 def test_edges_of_operations_that_overlap_are_dealt_out() -> None:

@@ -191,3 +191,11 @@ def test_a_shortest_cycle_is_found_in_so_many_steps(most: int) -> None:
         short, long = short + (tried < len(graph.through)), long + (length > 2)
     assert (short > 5) == (most < 10_000)
     assert long > 5
+
+
+def test_what_is_reached_again_by_a_shorter_way_is_gone_on_from_once() -> None:
+    """1 leads to 2 in two steps, and then the instant 5 in one."""
+    pairs = [(0, 5), (0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (5, 2)]
+    graph = Tied(5, 6, pairs, [1, 1, 1, 1, 1, 1, 0], [0] * 6, [(4, 0)] * 2)
+    assert found(graph, 6) == (0, [0, 6, 3, 4], 2)
+    assert found(graph, 5) == (0, [0, 6, 3, 4], 1)

@@ -117,6 +117,17 @@ def test_one_delete_too_many() -> None:
     assert len(decision.involved) < 40
 
 
+@pytest.mark.parametrize(("flips", "involved"), [(10, [8, 9, 10]), (11, [8, 9, 10, 11])])
+def test_the_last_flips_show_one_too_many(flips: int, involved: list[int]) -> None:
+    """As many as begin with the initial value."""
+    times = range(0, 2 * flips + 2, 2)
+    a = [*(row % 2 for row in range(flips)), 1 - flips % 2]
+    history = encoded_of(
+        times, [each + 1 for each in times], [Kind.CAS] * len(a), a, [1 - each for each in a]
+    )
+    assert list(decided(history).involved) == involved
+
+
 @pytest.mark.parametrize(
     ("kind", "a", "b"), [(Kind.WRITE, -1, 1), (Kind.CAS, 1, 2), (Kind.CHANGE, 0, 1)]
 )
