@@ -621,6 +621,15 @@ def test_acknowledgements_of_topics_that_the_log_lacks_owe_nothing() -> None:
     assert_invalid(metadata_cache(story.run_events()), "create of v")
 
 
+def test_an_acknowledgement_without_a_time_owes_nothing() -> None:
+    story = clean()
+    story.create("v", V).completed_ns = None
+    topic(story, "v", V)
+    story.final()
+    read(story, "v", None, "b3")
+    assert_valid(metadata_cache(story.run_events()))
+
+
 def test_what_was_refused_is_no_change() -> None:
     story = Story()
     record(story, "NoOpRecord")
@@ -640,6 +649,50 @@ def test_how_often_brokers_have_to_be_asked(again: int, enough: bool) -> None:
         story.op("metadata", "t", type="fail", error="X", node="b1")
     note = clause_of(judged(CHECKER, story), "points-rise").note
     assert ("hardly" not in note) == enough
+
+
+def test_answers_of_the_first_record_count() -> None:
+    """t is there from it on: that it is not was true before it alone."""
+    story = Story()
+    story.create("t")
+    story.create("u", OTHER)
+    topic(story, "t", TOPIC)
+    for _ in range(5):
+        read(story, "t", SHOWN["bare"])
+    read(story, "t", None)
+    result = judged(CHECKER, story)
+    assert clause_of(result, "points-rise").compared == 5
+    assert [each.clause for each in result.findings] == ["points-rise"]
+
+
+def test_disks_on_which_the_log_no_longer_begins_do_not_say_it_all() -> None:
+    story = Story()
+    for at, (kind, fields) in enumerate(WRITTEN):
+        story.apply("c1", at, kind, **fields)
+    for node in VOTERS:
+        story.disks.begin(node, len(WRITTEN), dropped=True)
+    for version, isr in enumerate(([4, 5], [5], [4, 6], [6]), 1):
+        partition(story, TOPIC, version, isr=isr)
+    read(story, "t", shows(isr=[6]))
+    assert not metadata_cache(story.run_events()).findings
+    read(story, "t", shows(leader=5))
+    (found,) = metadata_cache(story.run_events()).findings
+    assert EVENTS in found.contracts and DISKS not in found.contracts
+
+
+@pytest.mark.parametrize(("more_ns", "owed"), [(0, False), (1, True)])
+def test_the_first_change_is_owed_once_recovery_is_over(more_ns: int, owed: bool) -> None:
+    story = Story()
+    story.plan = {**PLAN, "recovery_s": 2}
+    record(story, "NoOpRecord")
+    first = story.create("t")
+    story.wait(3_000)
+    story.create("u", OTHER)
+    for _ in range(2):
+        asked = story.op("metadata", "t", type="fail", error="X", node="b1")
+        asked.invoked_ns = (first.completed_ns or 0) + 2_000_000_000 + more_ns
+    note = clause_of(judged(CHECKER, story), "keeps-up").note
+    assert ("hardly a broker was asked in peace" not in note) == owed
 
 
 STEPS = st.lists(

@@ -14,6 +14,8 @@ from judging import clause_of, judged
 from planted_runs import NODES, OTHER, TOPIC, Story
 
 from checkers.observed_cluster import CLAUSES, HEARD, ObservedCluster, observed_cluster
+from framework.checking.keyed import outcome_row
+from framework.checking.live import clauses_so_far
 from framework.plugins.checker import LEDGER
 from framework.plugins.outcomes import CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST
 from framework.verdict import Verdict
@@ -206,6 +208,15 @@ def went_on(story: Asked, tell: Callable[[], Any], lasts_s: int = 16) -> Asked:
 @PLANTED.violation("c2 tells that it leads epoch 2 in 9 answers", on=begun)
 def a_leader_that_is_cut_off_goes_on(story: Asked) -> None:
     went_on(story, lambda: story.node("c2", leader=2, leader_epoch=2))
+
+
+@PLANTED.violation("c2 tells that it leads epoch 2 in 9 answers", on=begun)
+def a_leader_that_is_asked_of_brokers_too_goes_on(story: Asked) -> None:
+    def tell() -> None:
+        story.node("c2", leader=2, leader_epoch=2)
+        story.brokers("c2")
+
+    went_on(story, tell)
 
 
 @PLANTED.violation("c2 tells that it leads epoch 2 in 9 answers", on=begun)
@@ -819,6 +830,61 @@ def test_broker_that_is_missed_for_recoverys_length(less: int, found: int) -> No
     assert len(findings(story)) == found
 
 
+@pytest.mark.parametrize(
+    ("times", "found"),
+    [
+        ([(0, 0), (NS, LONG_NS)], 1),
+        ([(0, 0), (NS, LONG_NS - 1)], 0),
+        ([(0, LONG_NS)], 0),
+    ],
+)
+@pytest.mark.parametrize("leader", [0, 1])
+def test_former_leader_goes_on_for_recoverys_length(
+    times: list[tuple[int, int]], found: int, leader: int
+) -> None:
+    story = Asked({**NODES, "c1": {"ids": {"controller": leader}, "votes": True}})
+    story.node("c1", leader=leader)
+    story.node("c2", leader=2, leader_epoch=2)
+    for each in times:
+        at(story.node("c1", leader=leader), *each)
+    assert len(findings(story)) == found
+
+
+def test_epoch_is_over_once_somebody_has_told_of_a_later_one() -> None:
+    """Who is told of a still later one was asked before, and answers after."""
+    story = Asked()
+    story.node("c1")
+    late = story.invoke("describe-node", None, node="c3")
+    story.node("c2", leader=2, leader_epoch=2)
+    for moment in (0, LONG_NS):
+        at(story.node("c1"), moment, moment)
+    reported = {"leader": 3, "leader_epoch": 3, "high_watermark": 10}
+    story.observations.append(story.complete(late, "ok", reported))
+    story.operations.remove(story.operations[-1])
+    story.observations.sort(key=lambda each: each.index)
+    (found,) = findings(story)
+    assert "c1 tells that it leads epoch 1" in found
+
+
+@pytest.mark.parametrize(("less", "found"), [(0, 1), (1, 0)])
+def test_replica_that_is_out_of_sync_for_recoverys_length(less: int, found: int) -> None:
+    story = Asked()
+    at(story.topic("b1", 4, 5), 0, 0)
+    at(story.topic("b1", 4, 5), NS, LONG_NS - less)
+    assert len(findings(story)) == found
+
+
+@pytest.mark.parametrize("starved", [False, True])
+def test_machine_that_gave_nothing_excuses_a_settled_cluster(starved: bool) -> None:
+    story = Asked()
+    story.rounds(2)
+    story.final()
+    story.rounds(2, b1="b2")
+    end_ms = story.now_ns // 1_000_000 + 1
+    story.plan["machine"] = {"took": [[0, end_ms, end_ms]] if starved else []}
+    assert bool(findings(story)) is not starved
+
+
 PEACE_NS = 60 * NS, 100 * NS
 """Between two faults, once the system has recovered from the first."""
 
@@ -969,7 +1035,7 @@ def three_addresses(story: Asked) -> None:
     ("happens", "words"),
     [
         (three_leaders, ("leader 0 in epoch 9", "leader 1 in epoch 9")),
-        (three_addresses, ("here:",)),
+        (three_addresses, (" here:",)),
     ],
 )
 def test_what_goes_on_is_reported_once_by_the_first_two(
@@ -993,6 +1059,35 @@ def test_findings_name_the_first_and_the_last_answer() -> None:
     (found,) = judged(CHECKER, story).findings
     assert list(found.operations) == [silent[0].index, silent[2].index]
     assert "from 1.0 s to 20.0 s, 3 questions" in found.message
+    story = Asked()
+    lagging = [at(story.topic("b1", 4, 5), each * NS, each * NS) for each in (1, 9, 20)]
+    (found,) = judged(CHECKER, story).findings
+    assert list(found.operations) == [lagging[0].index, lagging[2].index]
+    story = Asked()
+    story.node("c1")
+    story.node("c2", leader=2, leader_epoch=2)
+    led = [at(story.node("c1"), each * NS, each * NS) for each in (1, 9, 20)]
+    (found,) = judged(CHECKER, story).findings
+    assert list(found.operations) == [led[0].index, led[2].index]
+
+
+def test_two_leaders_and_two_addresses_are_told_of_while_a_run_goes_on() -> None:
+    story = Asked()
+    two_leaders_by_brokers(story)
+    story.quorum("b2", leader=2)
+    story.brokers("b1")
+    two_addresses_of_one_id(story)
+    row = outcome_row("r", CHECKER.name, "", observed_cluster(story.run_events()))
+    said = clauses_so_far({CHECKER.name: CHECKER}, [row])
+    broken = {each.clause for each in said if each.verdict is Verdict.INVALID}
+    assert broken == {"one-leader", "one-address"}
+
+
+def test_refusals_in_peace_tell_of_no_partition() -> None:
+    story = Asked()
+    story.rounds(2)
+    asks_in_vain(story)
+    assert judged(CHECKER, ended(story)).verdict is Verdict.VALID
 
 
 @PLANTED.violation("the log of leader 2 in epoch 2 ends at", "by c3")

@@ -3,15 +3,19 @@
 from dataclasses import replace
 from itertools import combinations
 
+import pytest
 from contract import Plants
 from hypothesis import given
 from hypothesis import strategies as st
 from judging import assert_unknown, clause_of, judged, silent
 from planted_elections import ID, clean, vote
-from planted_runs import Story, assert_valid
+from planted_runs import NODES, Story, assert_valid
 
 from checkers.one_vote import OneVote, one_vote
-from framework.evidence.kinds import EpochSaved
+from framework.checking.cuts import parts
+from framework.evidence.changes import LeaderAnnounced
+from framework.evidence.kinds import EpochSaved, Voted, evidence_of
+from framework.plugins.capabilities import unmet
 from framework.verdict import Verdict
 
 
@@ -233,7 +237,7 @@ def test_log_that_begins_anew_is_behind_nobody() -> None:
     story.append("c1", 0, 9, 1, 2, 3)
     story.event("c1", "log_start", offset=9, dropped=True)
     vote(story, "c1", 10, 2, [8, 9], [8, 9])
-    assert not one_vote(story.run_events()).findings
+    assert not judged(OneVote(), story).findings
 
 
 def test_winner_whose_id_nobody_knows() -> None:
@@ -241,3 +245,33 @@ def test_winner_whose_id_nobody_knows() -> None:
     story.plan = {"nodes": {}, "time_zero_ns": 0}
     story.event("x", "elected", epoch=3, start_offset=0, votes=[1])
     assert one_vote(story.run_events()).figures == {"grants": 0}
+
+
+# --- what it asks for, and of whom --------------------------------------------------------
+
+
+@pytest.mark.parametrize("votes", [{"kept-votes"}, evidence_of(Voted)])
+def test_votes_are_told_or_kept(votes: frozenset[str]) -> None:
+    others = evidence_of(EpochSaved, LeaderAnnounced)
+    assert unmet(OneVote.requires, others | votes) is None
+    assert unmet(OneVote.requires, others)
+
+
+def test_one_voter_among_several_nodes_is_no_occasion() -> None:
+    story = clean()
+    story.plan["nodes"] = {name: NODES[name] for name in ("c1", "b1")}
+    for clause in judged(OneVote(), story).clauses:
+        assert clause.note == "the cluster has one voter"
+
+
+def test_each_voter_is_judged_in_one_part() -> None:
+    story = clean()
+    for node in ID:
+        for candidate in (1, 2):
+            vote(story, node, 7, candidate, [1, 1], [2, 2])
+    whole, events = one_vote(story.run_events()), story.run_events()
+    found = [one_vote(replace(events, part=each)) for each in parts(3)]
+    assert all(each.findings for each in found)
+    messages = sorted(told.message for each in found for told in each.findings)
+    assert messages == sorted(told.message for told in whole.findings)
+    assert sum(each.seen for each in found) == whole.seen
