@@ -113,7 +113,14 @@ def among(shown: Collection[int], elements: Collection[int]) -> list[int]:
         ([(0, N, 0)], [(2, 3, [0]), (4, 5, [])], Anomaly.VANISHED, (0,), (0,), (0, 1)),
         ([(4, N, 0)], [(2, 3, [0])], Anomaly.EARLY, (0,), (0,), (0,)),
         # Of several that vanished, and of several reads that show it, the first.
-        ([(0, N, 0), (1, N, 1)], [(2, 3, [0, 1]), (4, 5, [])], Anomaly.VANISHED, (0,), (0,), (0, 1)),
+        (
+            [(0, N, 0), (1, N, 1)],
+            [(2, 3, [0, 1]), (4, 5, [])],
+            Anomaly.VANISHED,
+            (0,),
+            (0,),
+            (0, 1),
+        ),
         ([(0, 1, 0)], [(2, 3, []), (4, 5, [0]), (6, 7, [0])], Anomaly.STALE, (0,), (0,), (1, 0)),
         # The first that was invoked put it in; the other only returned first.
         ([(0, 20, 0), (1, 15, 0)], [(2, 3, [0]), (4, 5, [])], Anomaly.VANISHED, (0,), (0,), (0, 1)),
