@@ -9,12 +9,14 @@ import pyarrow as pa
 import pytest
 from kafka_histories import Events, anything, singles, table, transactions
 
+from checkers.kafka_log import job
 from checkers.kafka_log.cycle_outcomes import outcomes, parts_of
-from checkers.kafka_log.job import concluded, judge_shares, shares, still_known
+from checkers.kafka_log.job import concluded, cycles_among, judge_shares, shares, still_known
 from checkers.kafka_log.judge import NAME, judge
 from checkers.kafka_log.rows import rows
 from framework.checking import keys
 from framework.checking.keyed import OUTCOME_ARROW
+from framework.history.ingest import EVENTS, PART
 from framework.history.ranges import ranges
 
 Outcomes = list[tuple[Any, ...]]
@@ -104,3 +106,35 @@ def test_what_is_malformed_is_reported_with_its_true_index(tmp_path: Path) -> No
         wrong = [row for row in found if row["verdict"] == keys.MALFORMED]
         assert [row["seen"] for row in wrong] == [len(events) - 2]
         assert "it has to be" in wrong[0]["note"]
+
+
+def test_of_cycles_among_suspects_all_operations_are_told(tmp_path: Path) -> None:
+    """Also where nothing is suspected."""
+    verdicts = set()
+    for seed in range(3):
+        results = in_buckets(written(anything(seed), tmp_path), 2, 1 << 20)
+        *_, cycles = concluded(results).to_pylist()
+        (among,) = cycles_among(results, {cycles["run"]: 77}, NAME).to_pylist()
+        assert among == cycles | {"seen": 77}
+        verdicts.add(among["verdict"])
+        (none,) = cycles_among(results.slice(0, 0), {"0": 5}, NAME).to_pylist()
+        assert (none["verdict"], none["seen"], none["findings"]) == ("VALID", 5, "[]")
+    assert "INVALID" in verdicts
+
+
+def test_parts_behind_the_final_phase_are_of_it_until_the_file_ends() -> None:
+    """Whichever of them say so."""
+    parts = [
+        (0, 0, 10, None),
+        (0, 1, 5, "final"),
+        (0, 2, 3, None),
+        (0, 3, 4, None),
+        (1, 0, 2, None),
+    ]
+    counts = [
+        {"role": EVENTS, "file": file, "range": number, "op": events, "phase": phase}
+        for file, number, events, phase in parts
+    ]
+    first, late = job._starts(pa.Table.from_pylist(counts, PART))
+    assert first == {0: 0, 1: 10, 2: 15, 3: 18, 1 << 32: 0}
+    assert late == {2, 3}

@@ -9,6 +9,7 @@ import pytest
 from benchmarks.histories import Plant, cell
 from checkers.linearizability.decision import Budget
 from checkers.linearizability.encoded import NEVER, EncodedHistory, Kind
+from checkers.linearizability.methods import interval_refuter as refuter
 from checkers.linearizability.methods.interval_refuter import interval_refuter
 from framework.verdict import Verdict
 from tests.checkers.linearizability.encoded_oracle import (
@@ -119,6 +120,12 @@ def test_what_it_finds(text: str, culprit: int, involved: list[int]) -> None:
     decision = interval_refuter(written(text), Budget())
     assert decision is not None
     assert (decision.culprit, list(decision.involved)) == (culprit, involved)
+
+
+def test_each_value_has_as_many_places_as_mutations_make_it() -> None:
+    history = written("0-1:w2 2-3:w1 4-5:c1>2 6-7:r2 8-9:x1>2")
+    columns = history.kind, history.a, history.b
+    assert refuter._new_sweep(*columns, 0, 3).offsets.tolist() == [0, 0, 1, 4]
 
 
 @pytest.mark.parametrize("values", [2, 5, 50])
