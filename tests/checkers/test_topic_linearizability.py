@@ -16,7 +16,7 @@ from checkers.topic_linearizability import (
     id_findings,
 )
 from framework.checking.columns import Columns
-from framework.checking.keyed import outcome_row
+from framework.checking.keyed import SearchOptions, outcome_row
 from framework.checking.results import CheckerResult, checker_result
 from framework.checking.runs import OPERATIONS, add_operation
 from framework.history.pairing import Operation
@@ -369,6 +369,12 @@ def test_names_are_judged_apart_while_a_run_goes_on(run: str) -> None:
         name: verdict for name, (_, verdict) in NAMES.items() if verdict
     }
     assert {(row["run"], row["checker"]) for row in found} == {(run, "topic-linearizability")}
+
+
+def test_options_are_those_that_are_given() -> None:
+    given = SearchOptions(budget=7)
+    assert TopicLinearizability(given).options is given
+    assert TopicLinearizability().options == SearchOptions() != given
 
 
 def test_runs_are_judged_apart() -> None:
