@@ -20,6 +20,7 @@ from checkers.acknowledged_never_lost import AcknowledgedNeverLost, acknowledged
 from framework.checking.keyed import Outcome, outcome_row
 from framework.checking.results import CheckerResult, checker_result
 from framework.history.pairing import Operation
+from framework.plugins.capabilities import unmet
 from framework.verdict import Verdict
 
 THIRD = "33333333-3333-3333-3333-333333333333"
@@ -116,6 +117,13 @@ def test_clean_run_is_accepted() -> None:
     outcome = acknowledged_never_lost(clean().run_events())
     assert_valid(outcome)
     assert outcome.figures["acknowledged_and_read"] == 4
+
+
+@pytest.mark.parametrize("missing", ["topic-operations", "linearizable-topic-read"])
+def test_it_takes_writes_of_topics_and_recent_reads(missing: str) -> None:
+    offered = {"topic-operations", "linearizable-topic-read"}
+    assert unmet(AcknowledgedNeverLost.requires, offered) is None
+    assert unmet(AcknowledgedNeverLost.requires, offered - {missing}) is not None
 
 
 def test_nothing_seen_is_unknown() -> None:

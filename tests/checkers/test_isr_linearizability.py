@@ -13,7 +13,10 @@ from planted_runs import OTHER, TOPIC, Story, accepted, assert_invalid, assert_v
 
 from checkers.isr_linearizability import IsrLinearizability
 from checkers.isr_linearizability import isr_linearizability as judge_partition
+from framework.checking.keyed import outcome_row
+from framework.checking.live import clauses_so_far
 from framework.history.pairing import Operation
+from framework.plugins.capabilities import unmet
 from framework.verdict import Verdict
 
 
@@ -50,6 +53,30 @@ def test_two_comparisons_are_enough_for_each_clause(many: int) -> None:
     assert [each.compared for each in clauses] == [many] * 3
     expected = Verdict.VALID if many >= 2 else Verdict.UNKNOWN
     assert {each.verdict for each in clauses} == {expected}
+
+
+def test_each_clause_is_broken_while_a_run_goes_on() -> None:
+    checker = IsrLinearizability()
+    rows = [
+        outcome_row("r", checker.name, "", judge_partition(each.story().run_events()))
+        for each in PLANTED.values()
+    ]
+    so_far = clauses_so_far({checker.name: checker}, rows)
+    broken = {each.clause for each in so_far if each.verdict is Verdict.INVALID}
+    assert broken == {"one-step", "never-back", "asked-for"}
+
+
+@pytest.mark.parametrize(
+    ("offered", "enough"),
+    [
+        ({"isr-changes", "linearizable-topic-read"}, True),
+        ({"isr-changes", "committed-topic-read"}, True),
+        ({"isr-changes"}, False),
+        ({"linearizable-topic-read"}, False),
+    ],
+)
+def test_it_takes_changes_and_reads_of_either_kind(offered: set[str], enough: bool) -> None:
+    assert (unmet(IsrLinearizability.requires, offered) is None) == enough
 
 
 def test_partition_that_no_answer_shows() -> None:

@@ -20,6 +20,7 @@ from framework.checking.keyed import SearchOptions, outcome_row
 from framework.checking.results import CheckerResult, checker_result
 from framework.checking.runs import OPERATIONS, add_operation
 from framework.history.pairing import Operation
+from framework.plugins.capabilities import unmet
 from framework.plugins.checker import RunInfo, RunTables, Tables
 from framework.plugins.outcomes import ABSENT, PRESENT
 from framework.testing.judging import each_run
@@ -369,6 +370,13 @@ def test_names_are_judged_apart_while_a_run_goes_on(run: str) -> None:
         name: verdict for name, (_, verdict) in NAMES.items() if verdict
     }
     assert {(row["run"], row["checker"]) for row in found} == {(run, "topic-linearizability")}
+
+
+@pytest.mark.parametrize("missing", ["topic-operations", "linearizable-topic-read"])
+def test_it_takes_writes_of_topics_and_recent_reads(missing: str) -> None:
+    offered = {"topic-operations", "linearizable-topic-read"}
+    assert unmet(TopicLinearizability.requires, offered) is None
+    assert unmet(TopicLinearizability.requires, offered - {missing}) is not None
 
 
 def test_options_are_those_that_are_given() -> None:
