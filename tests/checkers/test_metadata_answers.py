@@ -14,6 +14,7 @@ from checkers.folds.sweeps import falls
 from checkers.metadata_answers import MetadataAnswers, Sight, metadata_answers
 from framework.checking.clauses import ClauseResult
 from framework.checking.keyed import Outcome, outcome_row
+from framework.checking.live import clauses_so_far
 from framework.checking.results import CheckerResult, checker_result
 from framework.history.pairing import Operation
 from framework.verdict import Verdict
@@ -679,3 +680,13 @@ def test_falls_are_all_that_was_shown_better_before(seed: int) -> None:
     )
     for before, after in found:
         assert before.operation.precedes(after.operation)
+
+
+def test_what_nothing_mends_is_told_while_a_run_goes_on() -> None:
+    checker, broken = MetadataAnswers(), set[str]()
+    for planted in PLANTED.values():
+        found = metadata_answers(planted.story().run_events())
+        row = outcome_row("r", checker.name, "", found)
+        said = clauses_so_far({checker.name: checker}, [row])
+        broken |= {each.clause for each in said if each.verdict is Verdict.INVALID}
+    assert broken == {"isr", "versions", "replicas"}
