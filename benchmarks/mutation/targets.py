@@ -122,9 +122,8 @@ def _kafka_log() -> Iterator[Target]:
             )
 
 
-_OF_LOGS: Final = ("kafka_job", "kafka_planted", "kafka_reports", "kafka_rows")
 _OF_KAFKA_LOG: Final = {
-    **dict.fromkeys(("job", "log", "order", "rows", "sequences"), _OF_LOGS),
+    "job": ("kafka_job", "kafka_planted", "kafka_reports", "kafka_rows"),
     "cycles_edges": ("cycles_edges",),
     "cycles_graph": ("cycles_graph",),
     "cycles_spread": ("cycles_suspects",),

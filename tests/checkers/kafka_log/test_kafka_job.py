@@ -119,6 +119,7 @@ def test_of_cycles_among_suspects_all_operations_are_told(tmp_path: Path) -> Non
         verdicts.add(among["verdict"])
         (none,) = cycles_among(results.slice(0, 0), {"0": 5}, NAME).to_pylist()
         assert (none["verdict"], none["seen"], none["findings"]) == ("VALID", 5, "[]")
+        assert not concluded(results.slice(0, 0)).num_rows
     assert "INVALID" in verdicts
 
 

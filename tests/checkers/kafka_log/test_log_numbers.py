@@ -1,0 +1,18 @@
+"""Logs of several runs as numbers: which part a row is of, and which operation."""
+
+import numpy as np
+import pyarrow as pa
+from kafka_histories import table
+from test_log_judge import PROVEN
+
+from checkers.kafka_log.log import log
+from checkers.kafka_log.order import operation
+from checkers.kafka_log.rows import rows
+
+
+def test_parts_are_keys_of_runs_and_operations_those_of_runs() -> None:
+    made = log(pa.concat_tables([rows(table(PROVEN, run)) for run in "ba"]))
+    assert [each for each in made.parts if each[1]] == [(run, key) for run in "ab" for key in "12"]
+    of = operation(made, np.arange(len(made))).tolist()
+    ops = [(made.parts[part][0], op) for part, op in zip(made.part, made.op.tolist(), strict=True)]
+    assert len(set(of)) == len(set(ops)) == len({*zip(of, ops, strict=True)}) < len(of)
