@@ -124,6 +124,8 @@ def _kafka_log() -> Iterator[Target]:
 
 _OF_KAFKA_LOG: Final = {
     "job": ("kafka_job", "kafka_planted", "kafka_reports", "kafka_rows"),
+    "log": ("log_numbers", "log_judge", "kafka_planted", "kafka_job", "kafka_reports"),
+    "order": ("log_numbers", "log_judge", "kafka_planted", "kafka_job", "kafka_reports"),
     "cycles_edges": ("cycles_edges",),
     "cycles_graph": ("cycles_graph",),
     "cycles_spread": ("cycles_suspects",),
