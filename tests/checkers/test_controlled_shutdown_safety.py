@@ -443,6 +443,9 @@ def test_log_that_ends_with_the_grant_shows_nothing_of_what_came_after() -> None
     granted(story)
     assert compared(story)["leads-no-more"] == (0, 2)
     assert compared(story)["hands-over"] == (3, 2)
+    drain(story)
+    counts = controlled_shutdown_safety(story.run_events()).clauses
+    assert counts["leads-no-more"] == (0, 1)
 
 
 def test_each_drained_broker_has_to_be_known() -> None:
@@ -507,6 +510,45 @@ def test_how_long_a_broker_asked() -> None:
     heartbeat(story, next_state="ACTIVE")
     heartbeat(story, next_state="SHUTDOWN")
     assert controlled_shutdown_safety(story.run_events()).figures["max_grant_ms"] == 42.0
+
+
+def test_why_nothing_was_compared() -> None:
+    story = clean()
+    story.operations = [each for each in story.operations if each.f != "metadata"]
+    counts = controlled_shutdown_safety(story.run_events()).clauses
+    assert counts["shown-no-more"] == "nobody asked after a broker had left in peace"
+    story.plan = {**story.plan, "capabilities": []}
+    counts = controlled_shutdown_safety(story.run_events()).clauses
+    of_nodes = {counts[each] for each in ("hands-over", "leads-no-more", "all-had-read")}
+    assert len(of_nodes) == 1 and isinstance(of_nodes.pop(), str)
+
+
+def test_client_that_plays_a_broker_is_let_go_when_it_is_answered() -> None:
+    story = begun()
+    story.wait(3_000)
+    moved(story)
+    player(story)
+    assert not controlled_shutdown_safety(story.run_events()).findings
+
+
+def test_another_broker_that_serves_again_is_not_the_one_that_was_drained() -> None:
+    story = begun()
+    story.fence(5)
+    going = story.invoke("drain", "broker-4")
+    story.fence(4)
+    story.unfence(5)
+    story.complete(going, "ok", {"reason": "r", "granted": True, "broker_id": 4})
+    story.op("start", "broker-5", None, {"granted": True})
+    found = controlled_shutdown_safety(story.run_events())
+    assert_invalid(found, "broker-4 (broker 4) was let go", f"leads {TOPIC}/0")
+    assert found.clauses["hands-over"] == (3, 1), "a start lets nobody go"
+
+
+def test_decisions_on_other_wishes_come_before() -> None:
+    story = begun()
+    story.beat(4, "ACTIVE", [])
+    unread(story)
+    assert_invalid(controlled_shutdown_safety(story.run_events()), "had read")
 
 
 def test_broker_that_was_never_active_needs_no_record() -> None:

@@ -13,11 +13,17 @@ from judging import assert_unknown, clause_of, judged, silent
 from planted_logs import LogStory
 from planted_runs import OTHER, TOPIC, accepted, assert_invalid, assert_valid, change
 
-from checkers.decision_conformance import UNCLEAN, DecisionConformance, decision_conformance
+from checkers.decision_conformance import (
+    UNCLEAN,
+    DecisionConformance,
+    _words_of_controllers,
+    decision_conformance,
+)
+from framework.evidence.kinds import Decided, IsrDecided, Promised
 from framework.history.event import CompletionType
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS
-from framework.plugins.outcomes import ABSENT, CONNECTION_FAILED, PRESENT, STALE
+from framework.plugins.outcomes import ABSENT, CLIENT_TIMED_OUT, CONNECTION_FAILED, PRESENT, STALE
 from framework.verdict import Verdict
 
 CHECKER = DecisionConformance()
@@ -791,3 +797,24 @@ def test_contradicting_answers_are_reported_with_their_operations() -> None:
     outcome = decision_conformance(story.run_events())
     assert_invalid(outcome, "under broker epoch 3")
     assert all(each.operations for each in outcome.findings)
+
+
+@pytest.mark.parametrize(
+    ("f", "type", "code", "is_word"),
+    [
+        ("alter-isr", "fail", "STALE", True),
+        ("alter-isr", "fail", CLIENT_TIMED_OUT, False),
+        ("alter-isr", "ok", "STALE", False),
+        ("heartbeat", "fail", "STALE", False),
+    ],
+)
+def test_words_of_controllers_are_those_of_refused_changes(
+    f: str, type: CompletionType, code: str, is_word: bool
+) -> None:
+    told = ("f", "on", False)
+    answer = Operation(index=0, f=f, type=type, error=(code, ""))
+    assert _words_of_controllers({told: [answer]}, {told: 1}) == ({code} if is_word else set())
+
+
+def test_it_looks_at_what_systems_promise() -> None:
+    assert {Decided, IsrDecided, Promised} <= set(DecisionConformance.check_run.evidence)

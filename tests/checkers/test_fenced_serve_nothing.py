@@ -13,6 +13,7 @@ from judging import assert_unknown, silent
 from planted_runs import MS, PLAN, TOPIC, Story, assert_invalid, assert_valid
 
 from checkers.fenced_serve_nothing import FencedServeNothing, fenced_serve_nothing
+from framework.evidence.run_events import Part
 from framework.verdict import Verdict
 
 FOUND = {"topic_id": TOPIC, "partitions": []}
@@ -221,6 +222,19 @@ def test_what_is_compared() -> None:
     assert_valid(outcome)
     assert outcome.clauses == {"own-word": (2, 3), "clients-word": (2, 3)}
     assert outcome.figures == {"judged": 3}
+
+
+@pytest.mark.parametrize("violation", ["a client while fenced", "by the transition"])
+def test_parts_of_a_run_judge_each_node_once(violation: str) -> None:
+    events = PLANTED[violation].story().run_events()
+    whole = fenced_serve_nothing(events)
+    parts = [fenced_serve_nothing(replace(events, part=Part(number, 5))) for number in range(5)]
+    assert sum(each.figures["judged"] for each in parts) == whole.figures["judged"]
+    assert [found for each in parts for found in each.findings] == whole.findings
+    for clause, counted in whole.clauses.items():
+        assert (
+            tuple(map(sum, zip(*(each.clauses[clause] for each in parts), strict=True))) == counted
+        )
 
 
 def test_what_is_no_clients_is_answered_out_of_service() -> None:
