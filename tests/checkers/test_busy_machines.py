@@ -48,6 +48,7 @@ EXCUSED: Mapping[str, set[str]] = {
         "a broker that is cut off is listed for long",
         "a leader that is cut off goes on",
         "a leader that tells of its log goes on",
+        "a leader that is asked of brokers too goes on",
         "a replica stays out of sync",
         "one replica stays out of sync while another comes back",
     },

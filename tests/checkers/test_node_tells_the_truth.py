@@ -11,10 +11,17 @@ from judging import judged as engine_judged
 from planted_disk_stories import DIGEST, DiskStory, clean, complete, running
 from planted_runs import assert_invalid
 
-from checkers.node_tells_the_truth import NodeTellsTheTruth
+from checkers.node_tells_the_truth import (
+    Account,
+    Disk,
+    NodeTellsTheTruth,
+    _account,
+    _never_reported,
+    _snapshots,
+)
 from framework.checking.keyed import Outcome
 from framework.evidence import kinds
-from framework.evidence.ids import Offset
+from framework.evidence.ids import LeaderEpoch, Offset
 from framework.verdict import Verdict
 
 
@@ -795,3 +802,87 @@ def test_honest_nodes_are_valid_and_liars_are_not(
 
 def _reported(story: DiskStory) -> list[list[int]]:
     return [each.fields["crcs"] for each in story.events if each.type == "append"]
+
+
+# --- parts --------------------------------------------------------------------------------
+
+
+def batch(base: int, *crcs: int) -> kinds.Appended:
+    return kinds.Appended(
+        node="c1",
+        base_offset=Offset(base),
+        end_offset=Offset(base + len(crcs)),
+        epoch=LeaderEpoch(1),
+        control=False,
+        crcs=crcs,
+        leading=None,
+    )
+
+
+BATCHES = (batch(0, 10, 11), batch(2, 12, 13), batch(4, 14))
+
+
+@pytest.mark.parametrize(
+    ("what", "stays"),
+    [
+        (kinds.LogBegan(node="c1", offset=Offset(2), dropped=True), []),
+        (kinds.LogBegan(node="c1", offset=Offset(2), dropped=False), [2, 4]),
+        (kinds.Truncated(node="c1", end_offset=Offset(2)), [0]),
+    ],
+)
+def test_what_a_later_process_dropped_is_kept_apart(what: kinds.Evidence, stays: list[int]) -> None:
+    disk = Disk()
+    for each in (*BATCHES, what):
+        disk.feed(each)
+    assert [each.base_offset for each in disk.batches] == stays
+    assert [each.base_offset for each in disk.gone] == [
+        each.base_offset for each in BATCHES if each.base_offset not in stays
+    ]
+    assert disk.lasts == [BATCHES[-1]]
+
+
+def gone(*batches: kinds.Appended, **known: object) -> list[str]:
+    disk = Disk(gone=list(batches), lasts=[BATCHES[-1]])
+    account = replace(Account(found=0, in_order=True, running=False), **known)  # type: ignore[arg-type]
+    return [each.message for each in _never_reported("c1", disk, account)]
+
+
+def test_of_what_was_dropped_each_record_had_to_be_told_of_but_a_last_one() -> None:
+    first, second, last = BATCHES
+    accused = gone(last, first, second)
+    assert len(accused) == 4
+    for offset, message in enumerate(accused):
+        assert f"CRC {offset + 10} at offset {offset} " in message
+    assert gone(second, unreported_ends={4}) == []
+    assert len(gone(second, first, unreported_ends={4})) == 2
+    assert len(gone(first, second, found=1)) == 3
+    assert len(gone(first, second, found=3)) == 1
+    told = {0: {(1, 10): first}, 2: {(1, 13): second}}
+    assert len(gone(first, second, appends=told)) == 3
+
+
+def test_a_wiped_disk_has_no_snapshot_of_before_and_another_has() -> None:
+    written = kinds.SnapshotWritten(
+        node="c1",
+        end_offset=Offset(3),
+        epoch=LeaderEpoch(1),
+        digest=DIGEST,
+        bytes=1,
+        records=1,
+        high_watermark=Offset(3),
+    )
+    for end, known in ((0, []), (5, [3])):
+        booted = kinds.Booted(node="c1", log_end=Offset(end))
+        account = _account([[kinds.Booted(node="c1", log_end=Offset(0)), written], [booted]], False)
+        assert list(account.snapshots) == known
+
+
+def test_a_snapshot_from_before_the_run_need_not_be_told_of() -> None:
+    def accused(found: int) -> int:
+        file = kinds.SnapshotFile(
+            node="c1", end_offset=Offset(3), epoch=LeaderEpoch(1), records=1, wrong=()
+        )
+        account = Account(found=found, in_order=True, running=False)
+        return len(list(_snapshots("c1", Disk(snapshots=[file]), account)))
+
+    assert [accused(found) for found in (2, 3, 4)] == [1, 0, 0]
