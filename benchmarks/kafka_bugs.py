@@ -129,8 +129,8 @@ def _section(bug: Bug, results: Results) -> Iterator[str]:
 
 
 def _finding(runs: Sequence[CheckerResult], clause: str) -> str:
-    """What it says, for example."""
-    found = (each for run in runs for each in run.findings if each.clause == clause)
+    """What it says, for example. A checker of one clause does not name it."""
+    found = (each for run in runs for each in run.findings if each.clause in ("", clause))
     return next((each.message.replace("|", "/") for each in found), "-")
 
 

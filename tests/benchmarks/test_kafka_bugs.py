@@ -43,6 +43,8 @@ def test_a_run_is_judged_by_the_checker_of_its_entry(tmp_path: Path, known: bool
     ((where, (result,)),) = judged(tmp_path).items()
     assert where == (bug.id, "3.9.1")
     assert shows(result, bug) is not known
+    said = "\n".join(page({where: [result]}))
+    assert ("G1a" in said) is not known
 
 
 def run(broken: str | None = None) -> CheckerResult:
