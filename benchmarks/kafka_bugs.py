@@ -16,9 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.known_kafka_bugs import BUGS, NOT_SHOWN, OUT_OF_REACH, Bug
-from checkers.folds.topic_ids import LIVES
-from checkers.kafka_log.checker import KafkaLog, judge_runs
-from checkers.kafka_log.rows import FS
+from checkers.kafka_log.checker import LOOKED_AT, KafkaLog, judge_runs
 from framework.checking.reading import read_unsealed
 from framework.checking.results import CheckerResult, checker_result
 from framework.checking.run_checks import RunChecker, judged_run
@@ -85,7 +83,7 @@ def _tables(checker: RunChecker | KafkaLog, run: RunTables) -> Iterable[pa.Table
     """Rows of outcomes, without Spark."""
     if isinstance(checker, RunChecker):
         return judged_run(run, {checker.name: checker.check_run}, WHOLE_RUN)
-    asked = run.operations.filter(pc.is_in(run.operations["f"], pa.array([*FS, *LIVES])))
+    asked = run.operations.filter(pc.is_in(run.operations["f"], pa.array(LOOKED_AT)))
     named = pa.array([run.run] * len(asked), pa.string())
     return [judge_runs(asked.add_column(0, "run", named))]
 

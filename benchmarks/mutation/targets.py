@@ -122,17 +122,18 @@ def _kafka_log() -> Iterator[Target]:
             )
 
 
+_OF_NUMBERS: Final = ("log_numbers", "log_judge", "kafka_planted", "kafka_job", "kafka_reports")
 _OF_KAFKA_LOG: Final = {
-    "job": ("kafka_job", "kafka_planted", "kafka_reports", "kafka_rows"),
-    "log": ("log_numbers", "log_judge", "kafka_planted", "kafka_job", "kafka_reports"),
-    "order": ("log_numbers", "log_judge", "kafka_planted", "kafka_job", "kafka_reports"),
     "cycles_edges": ("cycles_edges",),
     "cycles_graph": ("cycles_graph",),
     "cycles_spread": ("cycles_suspects",),
     "cycles_time": ("cycles_time",),
     "cycles_windows": ("cycles_windows",),
+    "job": ("kafka_job", "kafka_planted", "kafka_reports", "kafka_rows"),
     "judge": ("log_judge",),
+    "log": _OF_NUMBERS,
     "model": ("log_model",),
+    "order": _OF_NUMBERS,
     "passes": ("passes", "consumer_passes"),
     "records": ("log_records",),
     "row_columns": ("row_columns", "kafka_rows"),

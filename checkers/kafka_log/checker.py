@@ -23,6 +23,8 @@ from framework.verdict import Verdict
 
 _BUCKETS: Final = 32
 """Small runs are judged some at a time: a call for each would cost more than its rows."""
+LOOKED_AT: Final = (*FS, *LIVES)
+"""Operations of these kinds make up what `judge_runs` is given."""
 
 
 ONE_LOG: Final = Clause(
@@ -46,7 +48,7 @@ class KafkaLog:
     clauses = (ONE_LOG,)
 
     def check(self, tables: Tables) -> DataFrame:
-        fs = ", ".join(f"'{f}'" for f in (*FS, *LIVES))
+        fs = ", ".join(f"'{f}'" for f in LOOKED_AT)
         operations = tables.operations.where(f"f in ({fs})")
         bucket = f"pmod(hash(run), {_BUCKETS})"
         grouped: Any = operations.selectExpr("*", f"{bucket} as bucket").groupBy("bucket")

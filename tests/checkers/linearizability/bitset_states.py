@@ -1,10 +1,11 @@
 """Sets of configurations of the JIT bitset, to and from Python's own sets."""
 
 from collections.abc import Collection, Iterator
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
+from checkers.linearizability.encoded import Kind
 from checkers.linearizability.methods.jit_bitset.sets import (
     BLOCK,
     IN_WORD,
@@ -15,6 +16,8 @@ from checkers.linearizability.methods.jit_bitset.sets import (
 
 Configuration: TypeAlias = tuple[int, frozenset[int]]
 """A lane, and the slots that have taken effect."""
+CHANGES: Final = (Kind.WRITE, Kind.CAS, Kind.CHANGE)
+"""What leads to another lane."""
 
 
 def as_bits(configurations: Collection[Configuration]) -> Words:

@@ -37,14 +37,13 @@ from checkers.linearizability.methods.jit_bitset.sets import (
     Words,
 )
 from checkers.linearizability.methods.jit_bitset.slots import NO_RETURN
-from tests.checkers.linearizability.bitset_states import as_bits, as_set, bits, mask
+from tests.checkers.linearizability.bitset_states import CHANGES, as_bits, as_set, bits, mask
 from tests.checkers.linearizability.encoded_oracle import written
 
 BEGIN = 3
 """Rows before are another key's."""
 VALUES = 6
 LATELY = 64
-CHANGES = (Kind.WRITE, Kind.CAS, Kind.CHANGE)
 
 
 class Called:

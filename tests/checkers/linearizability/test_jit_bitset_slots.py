@@ -28,10 +28,16 @@ from checkers.linearizability.methods.jit_bitset.slots import (
     open_optional,
     start,
 )
-from tests.checkers.linearizability.bitset_states import Configuration, as_bits, as_set, bits, mask
+from tests.checkers.linearizability.bitset_states import (
+    CHANGES,
+    Configuration,
+    as_bits,
+    as_set,
+    bits,
+    mask,
+)
 
 VALUES = 20
-CHANGES = (Kind.WRITE, Kind.CAS, Kind.CHANGE)
 
 
 @dataclass

@@ -31,12 +31,11 @@ from checkers.linearizability.methods.jit_bitset.sets import (
     Words,
 )
 from checkers.linearizability.methods.jit_bitset.slots import NO_RETURN, start
-from tests.checkers.linearizability.bitset_states import as_set, bits, mask
+from tests.checkers.linearizability.bitset_states import CHANGES, as_set, bits, mask
 from tests.checkers.linearizability.encoded_oracle import random_cell, written
 
 N = int(NEVER)
 EVERY = 32
-CHANGES = (Kind.WRITE, Kind.CAS, Kind.CHANGE)
 Configuration: TypeAlias = tuple[int, frozenset[int]]
 """A value, and the open rows that have taken effect."""
 
