@@ -161,13 +161,13 @@ get_kafka() {
     if "$VENV/bin/python" -m framework get kafka >&2; then touch "$stamp"; else say "Apache Kafka could not be had"; fi
 }
 
-# The image that containers have: once a machine, else the first test that wants one waits for it.
-make_image() {
+# The images that containers have: once a machine, else the first tests that want them wait for them.
+make_images() {
     local stamp="$VENV/.image"
     if [[ "$stamp" -nt docker/Dockerfile ]]; then return; fi
-    say "the image of containers, where it is not on this machine"
-    # Without it the tests with containers fail, and no others.
-    if "$VENV/bin/python" -m framework.hosts.docker kraft >&2; then touch "$stamp"; else say "it could not be had"; fi
+    say "the images of containers, where they are not on this machine"
+    # Without them the tests with containers fail, and no others.
+    if PYTHONPATH=examples/etcd "$VENV/bin/python" -m framework.hosts.docker kraft kraft_proof_etcd.system:Etcd >&2; then touch "$stamp"; else say "they could not be had"; fi
 }
 
 main() {
@@ -182,7 +182,7 @@ main() {
     make_venv
     install_project "$1"
     if [[ "$1" == test ]]; then
-        make_image
+        make_images
         compile_kernels
         get_kafka
     fi

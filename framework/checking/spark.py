@@ -231,6 +231,9 @@ def _settings(master: str, scratch: str, large: bool, java: str | None) -> dict[
         "spark.sql.warehouse.dir": f"{scratch}/warehouse",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Workers are shared by what runs in the same environment, of which this is a part that
+        # Spark gives to some kinds of work and not to others: there would be twice as many.
+        "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.driver.memory": os.environ.get("SPARK_DRIVER_MEMORY", "2g"),
     }

@@ -176,6 +176,10 @@ def run(
     name: Annotated[str | None, typer.Option(help="Folder under results.")] = None,
     results: Annotated[Path, typer.Option(help="Where runs are stored.")] = Path("results"),
     keep: Annotated[bool, typer.Option(help="Leave the cluster running afterwards.")] = False,
+    no_check: Annotated[
+        bool,
+        typer.Option("--no-check", help="Record only, without Spark: `check` judges it later."),
+    ] = False,
     live: Annotated[
         bool, typer.Option("--live", help="Judge while the run goes on, and say what is broken.")
     ] = False,
@@ -217,6 +221,7 @@ def run(
             name=name,
             results=results,
             keep=keep,
+            check=not no_check,
             live=live,
             fail_fast=fail_fast,
             junit=junit,

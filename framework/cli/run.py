@@ -12,7 +12,8 @@ from framework.checking.junit import need_target
 from framework.checking.spark import need_java, need_master
 from framework.cli.annotations import annotate
 from framework.errors import UsageError
-from framework.run.lifecycle import KEPT, run_test
+from framework.run.interrupt import interruptible
+from framework.run.lifecycle import KEPT, record, run_test
 from framework.run.live import need_this_machine
 from framework.run.options import Options, from_json, resolve
 from framework.run.progress import Progress, summary
@@ -21,6 +22,8 @@ from framework.verdict import EXIT_CODE, Verdict
 
 def run_command(options: Options) -> int:
     """Run one test; the exit code that its verdict means."""
+    if not options.check:
+        return _record_command(options)
     need_master(options.spark_master)
     need_this_machine(options)
     if options.junit is not None:
@@ -33,7 +36,27 @@ def run_command(options: Options) -> int:
         page = outcome.folder / "report.html"
         annotate(outcome.verdict, str(outcome.folder))
         progress.print(summary(outcome.verdict, page, outcome.story))
-    code = EXIT_CODE[Verdict(outcome.verdict["verdict"])]
+    return _leave(EXIT_CODE[Verdict(outcome.verdict["verdict"])])
+
+
+def _record_command(options: Options) -> int:
+    """`--no-check`: 0, or what UNKNOWN means where it was broken off."""
+    judging = {"--live": options.live, "--fail-fast": options.fail_fast, "--junit": options.junit}
+    for name, given in judging.items():
+        if given:
+            raise UsageError(f"{name} needs a verdict, and --no-check gives none: leave one out")
+    test = resolve(options)
+    with (
+        Progress(time_limit_s=options.time_limit_s) as progress,
+        interruptible("healing and collecting what there is") as stop,
+    ):
+        folder = record(test, sys.argv, progress, stop=stop).path
+        progress.say(f"recorded, and not judged: python -m framework check {folder}")
+    return _leave(EXIT_CODE[Verdict.UNKNOWN] if stop.is_set() else 0)
+
+
+def _leave(code: int) -> int:
+    """The exit code; where a cluster is kept, its threads are not waited for."""
     if KEPT:
         sys.stdout.flush()
         os._exit(code)

@@ -48,6 +48,8 @@ class Options:
     name: str | None = None
     results: Path = Path("results")
     keep: bool = False
+    check: bool = True
+    """Else it is recorded only, to be judged by `check`, here or elsewhere."""
     live: bool = False
     """Clauses are judged while the run goes on."""
     fail_fast: bool = False

@@ -69,6 +69,13 @@ def test_code_names_pages_that_there_are() -> None:
     assert missing == set()
 
 
+def test_no_page_has_what_a_merge_left() -> None:
+    """Both sides of a conflict, as git marks them."""
+    marks = re.compile(r"^(<{7}|={7}|>{7})(?: |$)", re.MULTILINE)
+    assert marks.search("a\n>>>>>>> 1234567 (b)\n")
+    assert [page.name for page in files("*.md") if marks.search(page.read_text())] == []
+
+
 @pytest.mark.parametrize("name", GENERATED)
 def test_what_is_generated_says_so(name: str) -> None:
     head = "\n".join((ROOT / "docs" / name).read_text().splitlines()[:4])

@@ -113,8 +113,8 @@ def test_kernels_are_compiled_once_and_after_a_change(machine: Machine) -> None:
     assert "compiling" in again.stderr and "pip" not in again.stderr
 
 
-def test_there_is_an_image_before_tests_and_it_is_made_once(machine: Machine) -> None:
-    assert "image of containers" in machine.setup("test").stderr
+def test_there_are_images_before_tests_and_they_are_made_once(machine: Machine) -> None:
+    assert "images of containers" in machine.setup("test").stderr
     assert machine.calls().count("-m framework.hosts.docker kraft") == 1
     assert machine.setup("test").stderr == ""
     machine.setup("run")

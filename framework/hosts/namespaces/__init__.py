@@ -1,5 +1,4 @@
-"""Hosts that are processes in namespaces of their own."""
+"""Hosts that are processes in namespaces of their own.
 
-from framework.hosts.namespaces.provider import NamespacesProvider
-
-__all__ = ["NamespacesProvider"]
+Nothing is imported here: an agent a node starts with this package, and needs next to none of it.
+"""

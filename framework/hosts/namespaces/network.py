@@ -6,9 +6,10 @@ addresses, and histories of different runs can be compared.
 
 from collections.abc import Sequence
 from ipaddress import IPv4Network
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from pyroute2 import IPRoute
+if TYPE_CHECKING:
+    from pyroute2 import IPRoute
 
 BRIDGE: Final = "kraft-proof"
 SUBNET: Final = IPv4Network("10.87.0.0/16")
@@ -23,7 +24,7 @@ def addresses(names: Sequence[str]) -> dict[str, str]:
 
 def make_bridge() -> None:
     """Make the bridge in the current network namespace, with an address for the harness."""
-    with IPRoute() as net:
+    with _route() as net:
         net.link("add", ifname=BRIDGE, kind="bridge")
         (bridge,) = net.link_lookup(ifname=BRIDGE)
         net.addr("add", index=bridge, address=GATEWAY, prefixlen=SUBNET.prefixlen)
@@ -34,13 +35,21 @@ def make_bridge() -> None:
 def plug_in(node: str, pid: int, address: str) -> None:
     """Join the network namespace of process `pid` to the bridge, as eth0 with this address."""
     outer = f"v{pid}"
-    with IPRoute() as net:
+    with _route() as net:
         net.link("add", ifname=outer, kind="veth", peer={"ifname": "eth0", "net_ns_pid": pid})
         (bridge,) = net.link_lookup(ifname=BRIDGE)
         (port,) = net.link_lookup(ifname=outer)
         net.link("set", index=port, master=bridge, state="up", ifalias=node)
-    with IPRoute(netns=f"/proc/{pid}/ns/net") as net:
+    with _route(netns=f"/proc/{pid}/ns/net") as net:
         (inner,) = net.link_lookup(ifname="eth0")
         net.addr("add", index=inner, address=address, prefixlen=SUBNET.prefixlen)
         net.link("set", index=inner, state="up")
         net.link("set", index=LOOPBACK, state="up")
+
+
+def _route(**where: str) -> "IPRoute":
+    """Imported by the one process that needs it: it takes as long as all else that a hub, or an
+    agent, loads."""
+    from pyroute2 import IPRoute
+
+    return IPRoute(**where)

@@ -42,6 +42,14 @@ def test_junit_file_that_cannot_be_written(
         assert "--junit" in refused(capsys, *check, "--junit", target)
 
 
+@pytest.mark.parametrize("asked", [["--live"], ["--fail-fast"], ["--junit", "junit.xml"]])
+def test_what_needs_a_verdict_of_a_run_that_has_none(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, asked: list[str]
+) -> None:
+    out = ("--results", str(tmp_path / "results"))
+    assert f"{asked[0]} needs a verdict" in refused(capsys, "run", *out, "--no-check", *asked)
+
+
 def test_up_starts_nothing_for_what_it_cannot_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--bogus" in refused(capsys, "up", "--bogus")
     assert "no-such-command" in refused(capsys, "up", "--", "no-such-command", "--flag")

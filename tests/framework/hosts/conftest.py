@@ -8,7 +8,7 @@ import pytest
 from machines import SUDO, Machines, machines
 
 from framework.hosts.docker import DockerProvider
-from framework.hosts.namespaces import NamespacesProvider
+from framework.hosts.namespaces.provider import NamespacesProvider
 from framework.hosts.ssh import SshProvider
 from framework.plugins.host import Fleet, HostProvider
 from nodes.kraft.adapter.image import image

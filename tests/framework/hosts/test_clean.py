@@ -108,9 +108,10 @@ def test_a_harness_that_dies_early_leaves_no_hub(
 
     script = (
         "import os, sys; from pathlib import Path; from framework.plugins.host import Image; "
-        "from framework.hosts.namespaces import provider, NamespacesProvider; "
-        "provider.json.dumps = lambda *_: os.kill(os.getpid(), 9); "
-        "NamespacesProvider().fleet('early', ['a'], Path(sys.argv[1]), Image(name='x')).__enter__()"
+        "import framework.hosts.namespaces.provider as our; "
+        "our.json.dumps = lambda *_: os.kill(os.getpid(), 9); "
+        "fleet = our.NamespacesProvider().fleet('early', ['a'], Path(sys.argv[1]), Image(name='x')); "
+        "fleet.__enter__()"
     )
     # Kill once the keeper is in the register; json.dumps above is the next step.
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], cwd=ROOT, timeout=120)

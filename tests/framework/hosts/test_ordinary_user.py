@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[3]
 SCRIPT = """
 import os, signal, sys, tempfile
 from pathlib import Path
-from framework.hosts.namespaces import NamespacesProvider
+from framework.hosts.namespaces.provider import NamespacesProvider
 from framework.plugins.host import Image
 from nemesis.inspect import dropped
 from nemesis.partition import rules
