@@ -110,8 +110,8 @@ def test_a_harness_that_dies_early_leaves_no_hub(
         "import os, sys; from pathlib import Path; from framework.plugins.host import Image; "
         "import framework.hosts.namespaces.provider as our; "
         "our.json.dumps = lambda *_: os.kill(os.getpid(), 9); "
-        "fleet = our.NamespacesProvider().fleet('early', ['a'], Path(sys.argv[1]), Image(name='x')); "
-        "fleet.__enter__()"
+        "provider, image = our.NamespacesProvider(), Image(name='x'); "
+        "provider.fleet('early', ['a'], Path(sys.argv[1]), image).__enter__()"
     )
     # Kill once the keeper is in the register; json.dumps above is the next step.
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], cwd=ROOT, timeout=120)
