@@ -311,7 +311,7 @@ def explain(state: Any, operation: Operation, ids: Sequence[str]) -> Iterable[An
 
 def test_agrees_with_brute_force() -> None:
     verdicts = []
-    for seed in range(1_500):
+    for seed in range(700):
         rng = random.Random(f"topics of kafka/{seed}")
         operations = random_history("topics", rng)
         for number, operation in enumerate(operations):
@@ -333,7 +333,7 @@ def test_agrees_with_brute_force() -> None:
         if outcome.seen:
             assert got is expected, f"seed {seed}: {operations}"
             verdicts.append(expected)
-    assert 200 < sum(verdicts) < 1_300
+    assert 100 < sum(verdicts) < 600
 
 
 NAMES = {

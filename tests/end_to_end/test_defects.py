@@ -25,7 +25,7 @@ RUNS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
             "workload": "topics",
             "nemesis": "partition",
             "targets": "leader",
-            "time_limit_s": 12,
+            "time_limit_s": 9,
             "interval_s": 4,
         },
         {"acknowledged-never-lost", "topic-linearizability"},
@@ -34,7 +34,7 @@ RUNS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
         {
             "nodes": "3",
             "workload": "log",
-            "time_limit_s": 14,
+            "time_limit_s": 10,
             "interval_s": 5,
             # A leader without its followers; brokers that are cut off together keep theirs.
             "nemesis": "partition",
@@ -46,7 +46,7 @@ RUNS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
         {
             "nodes": "3",
             "workload": "topics",
-            "time_limit_s": 10,
+            "time_limit_s": 8,
             "interval_s": 3,
             "nemesis": "kill",
             "targets": "controllers",
@@ -54,19 +54,19 @@ RUNS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
         {"monotonic-counters"},
     ),
     "grant-shutdown-at-once": (
-        {"nodes": "1+2", "workload": "lifecycle", "time_limit_s": 12},
+        {"nodes": "1+2", "workload": "lifecycle", "time_limit_s": 9},
         {"controlled-shutdown-safety"},
     ),
     "ignore-broker-epoch": (
-        {"nodes": "3", "workload": "zombie", "time_limit_s": 8},
+        {"nodes": "3", "workload": "zombie", "time_limit_s": 6},
         {"zombie-fencing"},
     ),
     "ignore-generation": (
-        {"nodes": "3", "workload": "groups:churn_s=2", "time_limit_s": 10},
+        {"nodes": "3", "workload": "groups:churn_s=2", "time_limit_s": 8},
         {"groups"},
     ),
     "ignore-leader-epoch": (
-        {"nodes": "3", "workload": "zombie", "time_limit_s": 10},
+        {"nodes": "3", "workload": "zombie", "time_limit_s": 7},
         {"zombie-fencing"},
     ),
     "one-queue": (
@@ -77,22 +77,22 @@ RUNS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
         {
             "nodes": "1+3",
             "workload": "topics,log",
-            "time_limit_s": 20,
-            "interval_s": 9,
+            "time_limit_s": 14,
+            "interval_s": 6,
             "nemesis": "partition",
             "targets": "brokers",
         },
         {"zombie-fencing"},
     ),
     "isr-applied-twice": (
-        {"nodes": "3", "workload": "isr", "time_limit_s": 8},
+        {"nodes": "3", "workload": "isr", "time_limit_s": 6},
         {"isr-linearizability", "isr-chain"},
     ),
     "undelete-on-failover": (
         {
             "nodes": "3",
             "workload": "topics",
-            "time_limit_s": 12,
+            "time_limit_s": 9,
             "interval_s": 4,
             "nemesis": "kill",
             "targets": "leader",
@@ -104,16 +104,16 @@ HEALTHY: Final[Mapping[str, dict[str, Any]]] = {
     "all faults": {
         # A node that is killed cannot be paused: each fault has victims of its own.
         "nemesis": "partition,pause:target=controllers,kill:target=b1",
-        "time_limit_s": 20,
+        "time_limit_s": 16,
         "interval_s": 4,
     },
-    "nothing broken": {"nodes": "3", "time_limit_s": 10},
+    "nothing broken": {"nodes": "3", "time_limit_s": 8},
     "five and five": {
         "nodes": "5+5",
         "workload": "topics,isr",
         "nemesis": "kill",
         "targets": "one",
-        "time_limit_s": 15,
+        "time_limit_s": 12,
         "interval_s": 4,
     },
     "members come and go": {
@@ -121,7 +121,7 @@ HEALTHY: Final[Mapping[str, dict[str, Any]]] = {
         "workload": "groups,lifecycle",
         "nemesis": "pause",
         "targets": "followers",
-        "time_limit_s": 15,
+        "time_limit_s": 12,
         "interval_s": 4,
     },
     "brokers that clients play": {
@@ -129,7 +129,7 @@ HEALTHY: Final[Mapping[str, dict[str, Any]]] = {
         "workload": "isr,zombie,topics",
         "nemesis": "kill",
         "targets": "leader",
-        "time_limit_s": 15,
+        "time_limit_s": 12,
         "interval_s": 4,
     },
 }

@@ -13,7 +13,7 @@ from framework.history.pairing import Operation
 from framework.testing.oracle import UNIQUE, is_linearizable, random_history
 from tests.checkers.linearizability.agreement import NAMES, Case, compare, model_of, table_of
 
-SEEDS = {"a hundred": range(100), "many more": range(100, 600)}
+SEEDS = {"a hundred": range(100), "many more": range(100, 350)}
 EXPECTED = {
     "register": {"jit antichain", "unique writes"},
     UNIQUE: {"jit antichain", "unique writes"},

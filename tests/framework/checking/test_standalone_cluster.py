@@ -312,8 +312,12 @@ def test_executors_of_this_machine(
     assert not list(tmp_path.glob("spark-*"))
 
 
-def test_a_python_that_lacks_our_libraries_is_named(cluster: Cluster, tmp_path: Path) -> None:
-    """A virtual environment of the same version, with nothing in it."""
+def test_a_python_that_lacks_our_libraries_is_named(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A virtual environment of the same version, with nothing in it, on one worker."""
+    (tmp_path / "spark-defaults.conf").write_text("spark.cores.max 1\n")
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     bare = tmp_path / "bare"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True, timeout=60)
     history = write_history(tmp_path / "h.jsonl", stale=False)
