@@ -382,6 +382,59 @@ def test_brokers_that_came_after_the_moves_read_them_on_their_way() -> None:
     assert "nothing was moved" in clause_of(result, "all-had-read").note
 
 
+def test_leadership_that_a_broker_lost_before_it_came_back_was_not_moved_for_its_leaving() -> None:
+    """In one leader epoch; and one that stays has the lowest of all epochs."""
+    story = LogStory()
+    story.brokers(5, 4)
+    story.topic()
+    story.new_partition([4, 5])
+    story.fence(4)
+    story.isr([5], 5)
+    story.unfence(4)
+    let_go(story)
+    granted(story)
+    result = judged(ControlledShutdownSafety(), story)
+    assert "nothing was moved" in clause_of(result, "all-had-read").note
+
+
+def test_broker_that_comes_does_not_undo_what_was_moved() -> None:
+    """Others had to know of it, and none tells what it read."""
+    story = begun()
+    moved(story)
+    story.brokers(7)
+    let_go(story)
+    granted(story)
+    drain(story)
+    result = judged(ControlledShutdownSafety(), silent(story, "bstate"))
+    assert clause_of(result, "all-had-read").verdict is Verdict.UNKNOWN
+    assert "nothing was moved" not in clause_of(result, "all-had-read").note
+
+
+def test_process_that_was_not_active_is_not_held_against_the_moves() -> None:
+    """The committed state has it in service before it knows."""
+    story = clean()
+    story.events = [
+        replace(each, fields=each.fields | {"after": "FENCED"})
+        if (each.type, each.node) == ("bstate", "b3")
+        else each
+        for each in story.events
+    ]
+    assert compared(story)["all-had-read"] == (1, 2)
+
+
+def test_life_of_which_little_is_left_hides_none_after_it() -> None:
+    """No boot, so that nobody knows which broker that was."""
+    story = begun()
+    story.events = [each for each in story.events if each.node != "b2" or each.type == "bstate"]
+    story.boot("b2")
+    epoch = story.register(5)
+    story.unfence(5)
+    story.event("b2", "bstate", before="INITIAL", after="ACTIVE", broker_epoch=epoch, why="")
+    unread(story)
+    found = controlled_shutdown_safety(story.run_events())
+    assert_invalid(found, "before b2, which is active as broker 5, had read")
+
+
 def test_who_is_not_active_need_not_have_read() -> None:
     """Fenced in the committed state; or dead, its id taken over by a process that has read."""
     for case in ("fenced", "replaced"):
