@@ -485,6 +485,17 @@ def test_log_of_which_nobody_tells_is_missed_where_clients_were_acknowledged(
     )
 
 
+@pytest.mark.parametrize(
+    ("is_told", "count"), [(True, 2), (False, "the system tells no request from its repetition")]
+)
+def test_system_that_has_no_ids_for_requests_is_held_to_those_it_tells(
+    is_told: bool, count: int | str
+) -> None:
+    story = clean() if is_told else LogStory()
+    story.plan = {**story.plan, "capabilities": []}
+    assert compared(story)["requests"] == count
+
+
 def test_refused_operations_are_shown_beside_what_nobody_did() -> None:
     """Those that had begun, the last three."""
     story = clean()
