@@ -137,6 +137,8 @@ _OF_KAFKA_LOG: Final = {
     "passes": ("passes", "consumer_passes"),
     "records": ("log_records",),
     "row_columns": ("row_columns", "kafka_rows"),
+    "rows": ("kafka_rows", "kafka_groups", "kafka_planted"),
+    "sequences": ("kafka_planted", "kafka_random", "kafka_reports"),
     "values": ("kafka_planted", "kafka_bounds"),
 }
 

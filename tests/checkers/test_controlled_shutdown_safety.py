@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from contract import Plants
@@ -78,11 +79,15 @@ def gone(story: Story, leader: int = 8) -> None:
     """Broker 9 served, and went; twice somebody asks who leads what it led."""
     story.op("start", "broker-9", None, {"broker_id": 9})
     story.op("drain", "broker-9", None, {"reason": None, "granted": None, "broker_id": 9})
+    for _ in range(2):
+        story.op("metadata", "u", None, led_by(leader), node="b1")
+
+
+def led_by(leader: int) -> dict[str, Any]:
+    """An answer on what broker 9 led."""
     held = {"replicas": [9, 8], "isr": [8]}
     partition = {"partition": 0, "leader": leader, "leader_epoch": leader, **held}
-    shown = {"topic_id": OTHER, "partitions": [partition]}
-    for _ in range(2):
-        story.op("metadata", "u", None, shown, node="b1")
+    return {"topic_id": OTHER, "partitions": [partition]}
 
 
 def test_clean_run_is_accepted() -> None:
@@ -126,6 +131,16 @@ def in_isr(story: LogStory) -> None:
 
 
 def leads_again(story: LogStory) -> None:
+    """That another is unfenced meanwhile is of no use to it."""
+    moved(story)
+    let_go(story)
+    granted(story)
+    story.brokers(7)
+    story.isr([4], 4, 1)
+
+
+def leads_at_once(story: LogStory) -> None:
+    """By the record after its fence."""
     moved(story)
     let_go(story)
     granted(story)
@@ -173,8 +188,49 @@ def half_read(story: LogStory) -> None:
     granted(story)
 
 
+def half_read_of_two(story: LogStory) -> None:
+    """Each moved by a wish of its own."""
+    story.beat(4, "SHUTDOWN", [story.offset])
+    story.isr([5], 5)
+    story.readers = ("c1", "b1", "b3")
+    story.beat(4, "SHUTDOWN", [story.offset])
+    story.isr([4], -1, 1)
+    let_go(story)
+    granted(story)
+
+
+def read_afterwards(story: LogStory) -> None:
+    moved(story)
+    let_go(story)
+    granted(story)
+    story.events = [
+        replace(each, time_ns=each.time_ns + 10**10)
+        if each.node == "b2" and each.fields.get("kind") == "IsrChangeRecord"
+        else each
+        for each in story.events
+    ]
+
+
+def moved_too_late(story: LogStory) -> None:
+    """Fenced for another reason, and what follows of that comes only after another record."""
+    story.fence(4)
+    story.record("NoOpRecord")
+    story.isr([5], 5)
+    story.isr([4], -1, 1)
+    granted(story)
+
+
+def half_moved_too_late(story: LogStory) -> None:
+    story.fence(4)
+    story.isr([5], 5)
+    story.record("NoOpRecord")
+    story.isr([4], -1, 1)
+    granted(story)
+
+
 def player(story: LogStory) -> None:
-    """A broker that a workload plays."""
+    """A broker that a workload plays, which does other things as well."""
+    produce(story, 0, "ok")
     let_go(story)
     value = {"broker_id": 4, "broker_epoch": story.epochs[4], "target": "leaving"}
     answer = {"broker_epoch": story.epochs[4], "next_state": "leaving"}
@@ -221,9 +277,14 @@ PLANTED = Plants.of(
         f"and leads {TOPIC}/0": still_leads,
         f"in the ISR of {TOPIC}/0 beside broker 5": in_isr,
         f"and given {TOPIC}/1 at offset": leads_again,
+        "by the next record": (f"and given {TOPIC}/1 at offset", leads_at_once),
         "before b2, which is active as broker 5, had read": unread,
         "moves that are too late": (f"at offset 11, and leads {TOPIC}/0", moved_at_last),
         "before b2, which is active as broker 5, had read offset 10": half_read,
+        "one of two wishes": ("as broker 5, had read offset 10", half_read_of_two),
+        "what is read afterwards": ("as broker 5, had read offset 10", read_afterwards),
+        "what follows of a fence": (f"at offset 9, and leads {TOPIC}/0", moved_too_late),
+        "half of it": (f"at offset 9, and leads {TOPIC}/1", half_moved_too_late),
         "no committed record fences it": unlogged,
         "broker 9 was let go, and gone by operation": lambda story: gone(story, leader=9),
         "3.0 s before any record fenced it": fenced_later,
@@ -354,6 +415,16 @@ def test_only_clients_say_that_nobody_was_let_go(granted: bool | None, why: str)
     )
 
 
+def test_broker_that_was_never_in_service_led_nothing() -> None:
+    story = LogStory()
+    story.brokers(5)
+    story.register(4)
+    let_go(story)
+    granted(story)
+    result = judged(ControlledShutdownSafety(), story)
+    assert "nothing was moved" in clause_of(result, "all-had-read").note
+
+
 def test_broker_that_led_nothing_had_nothing_that_others_must_read() -> None:
     story = LogStory(readers=("c1", "b1"))
     story.brokers(4, 5)
@@ -375,6 +446,10 @@ def test_brokers_that_came_after_the_moves_read_them_on_their_way() -> None:
     for broker in (5, 6):
         story.fence(broker)
     story.brokers(5, 6)
+    for node, broker in (("b2", 5), ("b3", 6)):
+        epoch = story.epochs[broker]
+        story.boot(node)
+        story.event(node, "bstate", before="INITIAL", after="ACTIVE", broker_epoch=epoch, why="")
     let_go(story)
     granted(story)
     story.record("NoOpRecord")
@@ -404,6 +479,9 @@ def test_broker_that_comes_does_not_undo_what_was_moved() -> None:
     story.brokers(7)
     let_go(story)
     granted(story)
+    story.beat(6, "SHUTDOWN", [story.offset])  # it led nothing
+    story.fence(6)
+    granted(story, 6, "b3")
     drain(story)
     result = judged(ControlledShutdownSafety(), silent(story, "bstate"))
     assert clause_of(result, "all-had-read").verdict is Verdict.UNKNOWN
@@ -433,6 +511,99 @@ def test_life_of_which_little_is_left_hides_none_after_it() -> None:
     unread(story)
     found = controlled_shutdown_safety(story.run_events())
     assert_invalid(found, "before b2, which is active as broker 5, had read")
+
+
+def others_fenced(story: LogStory) -> None:
+    moved(story)
+    story.fence(5)
+    story.fence(6)
+    let_go(story)
+
+
+def another_leader(story: LogStory) -> None:
+    """Of the controllers, who let it go at once."""
+    moved(story)
+    story.epoch = 2
+    let_go(story)
+
+
+def fenced_with_what_it_led(story: LogStory) -> None:
+    story.fence(4)
+    story.isr([5], 5)
+    story.isr([4], -1, 1)
+
+
+def taken_into_service(story: LogStory) -> None:
+    """By a wish of its own, which is not the one to leave."""
+    fenced_with_what_it_led(story)
+    story.beat(4, "ACTIVE", [story.offset])
+    story.unfence(4)
+    let_go(story)
+
+
+def refused_to_leave(story: LogStory) -> None:
+    """By a record even so."""
+    fenced_with_what_it_led(story)
+    story.unfence(4)
+    story.beat(4, "SHUTDOWN", [story.offset], verdict=77)
+    story.record("NoOpRecord")
+    let_go(story)
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [
+        others_fenced,
+        another_leader,
+        fenced_with_what_it_led,
+        taken_into_service,
+        refused_to_leave,
+    ],
+)
+def test_nothing_was_moved_that_others_had_to_know(leave: Callable[[LogStory], None]) -> None:
+    story = begun()
+    leave(story)
+    granted(story)
+    result = judged(ControlledShutdownSafety(), story)
+    assert not result.findings
+    assert "nothing was moved" in clause_of(result, "all-had-read").note
+
+
+def test_what_is_moved_with_the_fence_is_not_counted_as_read() -> None:
+    story = begun()
+    moved_at_last(story)
+    drain(story)
+    assert controlled_shutdown_safety(story.run_events()).clauses["all-had-read"] == 0
+
+
+def test_broker_that_its_lease_fenced_after_its_wish_waits_for_nobody() -> None:
+    story = begun()
+    story.readers = ("c1", "b1")
+    moved(story)
+    story.fence(4)
+    granted(story)
+    assert_valid(controlled_shutdown_safety(story.run_events()))
+
+
+def test_batch_that_was_not_committed_fenced_nobody() -> None:
+    """The next leader of the controllers fenced the broker at the same offset."""
+    story = begun()
+    story.beat(4, "SHUTDOWN", [story.offset])
+    story.epoch = 2
+    fenced_with_what_it_led(story)
+    granted(story)
+    assert_valid(controlled_shutdown_safety(story.run_events()))
+
+
+def test_isr_that_has_no_other_live_member_keeps_the_broker() -> None:
+    story = begun()
+    story.fence(5)
+    story.beat(4, "SHUTDOWN", [story.offset, story.offset + 1])
+    story.isr([4, 5], -1)
+    story.isr([4], -1, 1)
+    let_go(story)
+    granted(story)
+    assert_valid(controlled_shutdown_safety(story.run_events()))
 
 
 def test_who_is_not_active_need_not_have_read() -> None:
@@ -480,6 +651,12 @@ def test_what_is_compared() -> None:
     assert figures == {"grants": 1, "produces_refused": 0, "max_grant_ms": 1.0}
 
 
+def test_answers_to_observers_count_as_those_to_clients() -> None:
+    story = clean()
+    story.ask("b1", "describe-topics", {"topics": [{"name": "u", **led_by(8)}]})
+    assert compared(story)["shown-no-more"] == (3, 2)
+
+
 def test_broker_without_replicas_hands_over_itself() -> None:
     story = begun()
     story.beat(6, "SHUTDOWN", [story.offset])
@@ -508,13 +685,48 @@ def test_each_drained_broker_has_to_be_known() -> None:
     drain(story, granted=False)
     story.op("drain", "broker-5", type="info")
     story.op("drain", "broker-5", None, {"granted": True}, type="fail", error="X")
+    story.op("drain", "broker-5", None, "gone")
     assert compared(story)["hands-over"] == (3, 4)
     assert compared(story)["leads-no-more"] == (3, 4)
 
 
 def test_no_client_asked_a_broker_to_leave() -> None:
-    result = judged(ControlledShutdownSafety(), begun())
+    story = begun()
+    produce(story, 0, "ok")
+    result = judged(ControlledShutdownSafety(), story)
     assert {each.note for each in result.clauses} == {"no client asked a broker to leave"}
+
+
+def test_one_broker_may_have_been_let_go() -> None:
+    """Another was not; one did not answer in time; of one the answer is lost."""
+    story = begun()
+    drain(story, granted=False)
+    story.op("drain", "broker-5", type="fail", error="CLIENT_TIMED_OUT")
+    counts = controlled_shutdown_safety(story.run_events()).clauses
+    assert "none of 2 brokers" in str(counts["hands-over"])
+    story.op("drain", "broker-6")
+    counts = controlled_shutdown_safety(story.run_events()).clauses
+    assert counts["hands-over"] == (0, 0)
+    assert counts["all-had-read"] == counts["clients-go-on"] == 0
+
+
+def test_other_brokers_fence_is_not_that_of_the_drained_one() -> None:
+    story = begun()
+    story.fence(5)
+    drain(story)
+    assert controlled_shutdown_safety(story.run_events()).figures["grants"] == 0
+
+
+@pytest.mark.parametrize(("after_ms", "grants"), [(999, 1), (1_000, 0)])
+def test_drained_broker_was_fenced_by_then_or_for_another_reason(
+    after_ms: int, grants: int
+) -> None:
+    """What is committed when a process is gone is told as applied within a second."""
+    story = begun()
+    drain(story)
+    story.wait(after_ms)
+    story.fence(4)
+    assert controlled_shutdown_safety(story.run_events()).figures["grants"] == grants
 
 
 # --- grants -------------------------------------------------------------------------------
@@ -553,16 +765,17 @@ def test_broker_is_let_go_once_however_often_it_is_reported() -> None:
 
 
 def test_how_long_a_broker_asked() -> None:
-    """From its first wish on."""
+    """From its first wish on; the longest, to a tenth of a ms."""
     story = begun()
+    granted(story, 6, "b3")
     moved(story)
     let_go(story)
     heartbeat(story, target="ACTIVE", next_state="ACTIVE")
     heartbeat(story, next_state="ACTIVE")
-    story.wait(40)
+    story.wait(100_040.25)
     heartbeat(story, next_state="ACTIVE")
     heartbeat(story, next_state="SHUTDOWN")
-    assert controlled_shutdown_safety(story.run_events()).figures["max_grant_ms"] == 42.0
+    assert controlled_shutdown_safety(story.run_events()).figures["max_grant_ms"] == 100_042.2
 
 
 def test_why_nothing_was_compared() -> None:
@@ -570,10 +783,42 @@ def test_why_nothing_was_compared() -> None:
     story.operations = [each for each in story.operations if each.f != "metadata"]
     counts = controlled_shutdown_safety(story.run_events()).clauses
     assert counts["shown-no-more"] == "nobody asked after a broker had left in peace"
+    story.operations = [each for each in story.operations if each.f != "produce"]
+    counts = controlled_shutdown_safety(story.run_events()).clauses
+    assert counts["clients-go-on"] == "nobody produced while a broker left in peace"
+
+
+@pytest.mark.parametrize(("make", "tried"), [(clean, 2), (begun, 0)])
+def test_system_that_tells_nothing_is_judged_by_its_clients(
+    make: Callable[[], LogStory], tried: int
+) -> None:
+    story = make()
     story.plan = {**story.plan, "capabilities": []}
     counts = controlled_shutdown_safety(story.run_events()).clauses
-    of_nodes = {counts[each] for each in ("hands-over", "leads-no-more", "all-had-read")}
-    assert len(of_nodes) == 1 and isinstance(of_nodes.pop(), str)
+    (why,) = {counts[each] for each in ("hands-over", "leads-no-more", "all-had-read")}
+    assert isinstance(why, str)
+    assert counts["clients-go-on"] == (tried or why)
+
+
+def test_broker_that_nobody_asked_to_leave_is_compared_if_that_is_enough() -> None:
+    story = begun()
+    story.isr([4], 4)
+    story.beat(5, "SHUTDOWN", [story.offset])
+    story.fence(5)
+    granted(story, 5, "b2")
+    story.record("NoOpRecord")
+    counts = controlled_shutdown_safety(story.run_events()).clauses
+    assert counts["hands-over"] == counts["leads-no-more"] == (2, 0)
+
+
+def test_faults_hold_until_the_cluster_was_seen_to_settle() -> None:
+    story = begun()
+    story.inject(healed=False)
+    gone(story)
+    assert compared(story)["shown-no-more"] == (0, 2)
+    story.final()
+    gone(story)
+    assert compared(story)["shown-no-more"] == (2, 2)
 
 
 def test_client_that_plays_a_broker_is_let_go_when_it_is_answered() -> None:
