@@ -130,10 +130,9 @@ def places(ext: Any, shows: Mask) -> Ints | None:
 
     None if no row does.
     """
-    column = ext if isinstance(ext, pa.ChunkedArray) else pa.chunked_array([ext])
-    if column.null_count == len(column):
+    if ext.null_count == len(ext):
         return None
-    texts, codes = numbered(column)
+    texts, codes = numbered(ext)
     found = json_columns.members(json_columns.texts(texts), ("epoch", "offset"))
     epochs, offsets = map(json_columns.integers, found.values())
     placed = ((epochs >= 0) & (offsets >= 0))[codes] & shows

@@ -355,6 +355,16 @@ def test_values_are_compared_as_json(polled: float, found: list[str]) -> None:
     assert bool(names) == bool(found)
 
 
+def test_poll_of_two_keys_is_gone_on_from_in_each() -> None:
+    """It is the last of the one, and the first of the other."""
+    events = send(0, (0, "x")) + send(0, (0, "a"), (1, "b"), (2, "c"), key=2) + assign(1, 1, 2)
+    events += op(1, "poll", [["poll", {"1": [[0, "x"]], "2": [[0, "a"]]}]])
+    messages, _ = judged(events + poll(1, (2, "c"), key=2))
+    assert "poll-skip" in {message.split(":")[0] for message in messages}
+    messages, _ = judged(events + poll(1, (1, "b"), (2, "c"), key=2))
+    assert messages == []
+
+
 def test_the_worst_lag() -> None:
     """The poll at 6 ms does not reach what was acknowledged at 3 ms."""
     events = assign(1, 1) + send(0, (0, "a")) + poll(2, (0, "a")) + op(1, "poll", [["poll", {}]])
@@ -363,6 +373,7 @@ def test_the_worst_lag() -> None:
 
 
 NOTHING = op(1, "poll", [["poll", {}]])
+FIRST, BEHIND = send(0, (0, "a")), send(2, (1, "b"))
 LAGS: dict[str, tuple[Events, dict[str, int]]] = {
     "before anything is there": (assign(1, 1) + NOTHING + send(0, (0, "a")), {"1": 0}),
     "since it is there": (assign(1, 1) + send(0, (0, "a")) + NOTHING, {"1": 1}),
@@ -406,6 +417,14 @@ LAGS: dict[str, tuple[Events, dict[str, int]]] = {
     "fetches": (produce(1, 0) + produce(2, 1) + fetch(0, (0, 1)) + fetch(1), {"t/0": 3}),
     "a fetch that says where it is": (produce(1, 0) + fetch(0, position=0), {"t/0": 1}),
     "a fetch to the end": (produce(1, 0) + fetch(0, position=1), {"t/0": 0}),
+    "a fetch at no time": (
+        produce(1, 0) + [{**each, "time": None} for each in fetch(0, position=0)],
+        {"t/0": 0},
+    ),
+    "since what stands behind it was acknowledged": (
+        [*assign(1, 1), FIRST[0], *BEHIND, *NOTHING, FIRST[1]],
+        {"1": 1},
+    ),
 }  # fmt: skip
 
 

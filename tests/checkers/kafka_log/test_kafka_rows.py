@@ -279,6 +279,31 @@ def test_the_last_poll_of_each_client_says_how_many_there_were() -> None:
     assert each_poll == [(0, 1, 1), (4, 1, 1), (8, 1, 1), (14, 1, 1), (10, 1, 1)]
 
 
+def test_clients_of_different_runs_are_different() -> None:
+    runs = [table(poll(1, (0, "a")), run) for run in ("r", "s")]
+    made = rows(pa.concat_tables(runs)).to_pylist()
+    assert {(each["run"], each["previous_ns"]) for each in made} == {("r", None), ("s", None)}
+    assert [each["run"] for each in made if each["kind"] == Kind.LAST] == ["r", "s"]
+
+
+def test_subscription_that_names_its_keys_in_the_answer_alone_is_no_poll() -> None:
+    event = {"f": "subscribe", "process": 1}
+    asked = [{"type": "invoke", **event, "value": None}, {"type": "ok", **event, "value": [1]}]
+    made = rows(table([*asked, *poll(1, (0, "a"))])).to_pylist()
+    assert [each["previous_ns"] for each in made if each["kind"] == Kind.POLL] == [None]
+
+
+def test_flags_can_be_told_apart() -> None:
+    bits = [each.value for each in Flag.__members__.values()]
+    assert all(each.bit_count() == 1 for each in bits) and len(set(bits)) == len(bits)
+
+
+def test_what_has_no_answer_is_malformed_by_what_was_asked() -> None:
+    asked = {"type": "invoke", "process": 0, "f": "send", "value": 7}
+    with pytest.raises(Malformed, match=r"^index 0: the value of 'send' is 7"):
+        rows(table([asked, {**asked, "type": "info", "value": None}]))
+
+
 def test_the_first_of_many_malformed_is_reported() -> None:
     wrong = {"f": "send", "value": 7}
     odd = {"f": "assign", "value": 8}
@@ -300,6 +325,7 @@ def test_the_first_of_many_malformed_is_reported() -> None:
         ({"f": "fetch", "key": "t/0", "value": {"from": 0}}, 'has to be {"records"'),
         ({"f": "commit", "key": "t/0", "value": {"group": "g"}}, 'has to be {"group"'),
         ({"f": "join", "value": {"group": "g"}}, 'has to be {"generation"'),
+        ({"f": "join", "value": {"generation": 1, "assigned": []}}, 'has to be {"group"'),
     ],
 )
 def test_what_is_malformed_has_one_clear_line(event: dict[str, Any], why: str) -> None:
