@@ -79,7 +79,8 @@ def numbered(column: Any) -> tuple[Strings, Codes]:
         if isinstance(column, pa.Array):
             codes = column.indices.to_numpy(zero_copy_only=False).astype(np.int32)
             return column.dictionary.cast(pa.string()), codes
-    if not (isinstance(column, pa.Array) and pa.types.is_string(column.type)):
+    plain = isinstance(column, pa.Array) and pa.types.is_string(column.type)
+    if not plain or column.null_count:
         column = strings(column)
     encoded = column.dictionary_encode()
     return encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False)
