@@ -29,6 +29,7 @@ from checkers.folds.reference_controller import (
     against_placement,
 )
 from checkers.folds.replay import Key, Replay, states
+from checkers.folds.service import OF_BROKERS
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -449,8 +450,7 @@ def _refusal(
 
 def _moves(change: Change, members: set[int]) -> bool:
     """Whether one of them comes, goes, or is another than before."""
-    of_brokers = isinstance(change, BrokerRegistered | BrokerFenced | BrokerUnfenced)
-    return of_brokers and getattr(change, "broker_id", None) in members
+    return isinstance(change, OF_BROKERS) and getattr(change, "broker_id", None) in members
 
 
 def _decided_changes(known: Known) -> Iterator[Question]:

@@ -25,6 +25,7 @@ from framework.evidence.changes import (
     BrokerFenced,
     BrokerRegistered,
     BrokerUnfenced,
+    BrokerUnregistered,
     Change,
     ConfigSet,
     PartitionChanged,
@@ -61,8 +62,8 @@ ONE_LOG: Final = Clause(
 )
 BROKERS: Final = Clause(
     name="brokers",
-    says="Brokers are registered, fenced and unfenced in the order and with the epochs of their "
-    "lives",
+    says="Brokers are registered, fenced, unfenced and unregistered in the order and with the "
+    "epochs of their lives; one that is unregistered leads nothing",
     compares="records of brokers held against the state below them",
     floor=2,
     because="a cluster that serves anybody has unfenced more than one broker",
@@ -277,7 +278,16 @@ class Fold:
         if not before.fenced:
             yield f"registers broker {broker_id} anew, whose former life is not fenced", ()
 
-    def _fencing(self, change: BrokerFenced | BrokerUnfenced) -> Iterator[Found]:
+    def _unregistration(self, change: BrokerUnregistered) -> Iterator[Found]:
+        yield from self._fencing(change)
+        broker_id = change.broker_id
+        led = [key for key, each in self.state.partitions.items() if each.leader == broker_id]
+        if led:
+            yield f"unregisters broker {broker_id}, which leads {_named(min(led))}", ()
+
+    def _fencing(
+        self, change: BrokerFenced | BrokerUnfenced | BrokerUnregistered
+    ) -> Iterator[Found]:
         broker_id, epoch = change.broker_id, change.broker_epoch
         before = self.state.brokers.get(broker_id)
         if before is None:
@@ -374,6 +384,7 @@ _CHECKS: Final[Mapping[type[Change], tuple[Clause, Callable[[Fold, Any], Iterato
     BrokerRegistered: (BROKERS, Fold._registration),
     BrokerFenced: (BROKERS, Fold._fencing),
     BrokerUnfenced: (BROKERS, Fold._fencing),
+    BrokerUnregistered: (BROKERS, Fold._unregistration),
     TopicCreated: (TOPICS, Fold._topic),
     TopicDeletionBegun: (TOPICS, Fold._removal),
     TopicRemoved: (TOPICS, Fold._removal),

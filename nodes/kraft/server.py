@@ -23,7 +23,7 @@ from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.broker import view
 from nodes.kraft.config import Config, Endpoint
-from nodes.kraft.controller.answers import DESCRIBE_QUORUM
+from nodes.kraft.controller.answers import DESCRIBE_QUORUM, UNREGISTER_BROKER
 from nodes.kraft.events import ErrorEvents, EventLog
 from nodes.kraft.ids import LeaderEpoch, Offset
 from nodes.kraft.metadata.digest import digest
@@ -42,6 +42,7 @@ from nodes.kraft.runtime.planes import LoopThread
 from nodes.kraft.runtime.refusals import listed, refuse, unsupported
 from nodes.kraft.runtime.replica import Replica, Watcher
 from nodes.kraft.runtime.snapshots import Snapshots
+from nodes.kraft.security.authorizer import Requester
 from nodes.kraft.storage.directory_lock import hold
 from nodes.kraft.storage.meta_properties import adopt
 from nodes.kraft.wire.apis import CONTROL_APIS
@@ -376,6 +377,9 @@ class Node(Watcher):
             context.answer(self.replica.describe_quorum(cast("DescribeQuorumRequest", request)))
         elif key == view.DESCRIBE_CLUSTER:
             context.answer(self._describe_cluster(cast("DescribeClusterRequest", request)))
+        elif key == UNREGISTER_BROKER:  # an administrator's own, whom rules may keep from it
+            requester = Requester(context.principal, context.host)
+            self.control.ask(request, context.answer, requester=requester)
         else:
             self.control.ask(request, context.answer)
 

@@ -52,6 +52,10 @@ class LogStory(Story):
         epoch = self.epochs[broker] if epoch is None else epoch
         return self.record("FenceBrokerRecord", broker_id=broker, broker_epoch=epoch)
 
+    def unregister(self, broker: int, epoch: int | None = None) -> int:
+        epoch = self.epochs[broker] if epoch is None else epoch
+        return self.record("UnregisterBrokerRecord", broker_id=broker, broker_epoch=epoch)
+
     def brokers(self, *ids: int) -> None:
         for broker in ids:
             self.register(broker)

@@ -50,6 +50,8 @@ def clean() -> LogStory:
     story.fence(6)
     story.new_partition([4], 2)
     story.drop()
+    story.brokers(7)
+    story.unregister(7)
     story.topic(topic_id=OTHER)
     story.new_partition([4, 5], topic_id=OTHER)
     story.create("t")
@@ -127,6 +129,8 @@ PLANTED = Plants.of(
         "is of epoch 3 of broker 4": lambda story: story.fence(4, 3),
         "is of epoch 0 of broker 6": lambda story: story.unfence(6, 0),
         "is of broker 9, which is not registered": lambda story: story.fence(9, 1),
+        "unregisters broker 4, which leads": lambda story: story.unregister(4),
+        "is of broker 7, which is not registered": lambda story: story.unregister(7),
         "which still leads": lambda story: (story.fence(4), story.record("NoOpRecord")),
         "no removal follows": lambda story: (
             story.record("TopicRecord", name="t", topic_id=OTHER, deleting=True),
@@ -292,7 +296,7 @@ def test_what_is_compared() -> None:
     compared = {each.name: each.compared for each in judged(CHECKER, story).clauses}
     assert compared == {
         "one-log": story.offset - 1,
-        "brokers": 10,
+        "brokers": 13,
         "topics": 5,
         "partitions": 11,
         "whole": 6,  # two fenced, one deleted, two created, one decision of two records

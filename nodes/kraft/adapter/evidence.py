@@ -51,7 +51,8 @@ CLOCK_EVERY_NS: Final = 10_000_000_000
 """How often a node of any release tells its clock."""
 ROUNDING_NS: Final = 2_000_000
 """Nodes keep leases in whole ms."""
-STALE_BROKER_EPOCH: Final = 77
+LOST: Final = frozenset({77, 102})
+"""STALE_BROKER_EPOCH, BROKER_ID_NOT_REGISTERED: the registration is another's, or nobody's."""
 
 _HEAD: Final[Mapping[str, type]] = {
     "node": str,
@@ -463,7 +464,7 @@ def _heartbeat(line: Line) -> Iterator[Evidence]:
         broker_epoch=known(says["broker_epoch"]),
         target=STATES[says["target"]],
         accepted=says["error"] == 0,
-        stale=says["error"] == STALE_BROKER_EPOCH,
+        stale=says["error"] in LOST,
         next_state=STATES[says["next_state"]],
         answered_epoch=known(says["answered_epoch"]),
     )

@@ -56,6 +56,11 @@ def _unfence(head: Fields, record: Fields) -> Evidence:
     return changes.BrokerUnfenced(**head, broker_id=broker_id, broker_epoch=broker_epoch)
 
 
+def _unregister(head: Fields, record: Fields) -> Evidence:
+    broker_id, broker_epoch = record["broker_id"], record["broker_epoch"]
+    return changes.BrokerUnregistered(**head, broker_id=broker_id, broker_epoch=broker_epoch)
+
+
 def _producer_ids(head: Fields, record: Fields) -> Evidence:
     return changes.ProducerIdsGiven(
         **head,
@@ -90,6 +95,7 @@ _RECORDS: Final[Mapping[str, Callable[[Fields, Fields], Evidence]]] = {
     "BrokerRecord": _broker,
     "FenceBrokerRecord": _fence,
     "UnfenceBrokerRecord": _unfence,
+    "UnregisterBrokerRecord": _unregister,
     "TopicRecord": _topic,
     "RemoveTopicRecord": made.topic_removal,
     "PartitionRecord": made.partition,

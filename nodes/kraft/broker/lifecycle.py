@@ -31,6 +31,9 @@ from nodes.kraft.wire.heartbeats import (
 NEVER_MS: Final = 2**62
 NONE: Final = 0
 STALE_BROKER_EPOCH: Final = 77
+BROKER_ID_NOT_REGISTERED: Final = 102
+LOST: Final = frozenset({STALE_BROKER_EPOCH, BROKER_ID_NOT_REGISTERED})
+"""The registration is another's, or nobody's."""
 REFUSALS: Final = frozenset({35, 42, 104})
 """What an active controller alone says, of the broker and not of itself: UNSUPPORTED_VERSION,
 INVALID_REQUEST, INCONSISTENT_CLUSTER_ID."""
@@ -295,10 +298,11 @@ def _answered(
 ) -> tuple[LifecycleState, list[Effect]]:
     if response is not None and response.error_code in REFUSALS:
         return _refused(_retry(state, now_ms), int(response.error_code))
-    if response is None or response.error_code not in (NONE, STALE_BROKER_EPOCH):
+    if response is None or response.error_code not in LOST | {NONE}:
         return _retry(state, now_ms), []
-    if response.error_code == STALE_BROKER_EPOCH:
-        return _lost(_retry(state, now_ms), request)
+    if response.error_code in LOST:
+        gone = response.error_code == BROKER_ID_NOT_REGISTERED
+        return _lost(_retry(state, now_ms), request, gone=gone)
     wait_ms = state.config.backoff_ms if state.stopping else state.config.interval_ms
     state = replace(state, failures=0, next_ms=request.lease_start_time_ms + wait_ms)
     match BrokerState(response.next_state):
@@ -320,17 +324,19 @@ def _retry(state: LifecycleState, now_ms: int) -> LifecycleState:
 
 
 def _lost(
-    state: LifecycleState, request: BrokerHeartbeatRequest
+    state: LifecycleState, request: BrokerHeartbeatRequest, *, gone: bool
 ) -> tuple[LifecycleState, list[Effect]]:
-    """The id, or this epoch of it, is another's: ask anew, as one who had it (A.1.62-64).
+    """The id, or this epoch of it, is another's, or it is registered no more (`gone`): ask anew,
+    as one who had it (A.1.62-64). Where it is gone, nothing is left to hand over.
 
     One that shuts down does so once: the newer epoch may be its own, granted by an answer that
     was lost, and what it leads under that is still to be handed over (A.3.11).
     """
-    state, effects = _stop_serving(state, f"epoch {state.epoch} is stale")
+    why = "registered no more" if gone else f"epoch {state.epoch} is stale"
+    state, effects = _stop_serving(state, why)
     had = state.epoch if state.epoch != NO_EPOCH else state.previous_epoch
     state = replace(state, epoch=NO_EPOCH, previous_epoch=had, lease_end_ms=None, settled=True)
-    if state.stopping and request.broker_epoch == NO_EPOCH:
+    if state.stopping and (gone or request.broker_epoch == NO_EPOCH):
         state, ended = _exit(state, "the broker id is no longer this process's")
         effects += ended
     return state, effects

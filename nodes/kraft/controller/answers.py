@@ -47,6 +47,7 @@ BROKER_HEARTBEAT: Final = 50
 CONTROLLER_HEARTBEAT: Final = 51
 DESCRIBE_QUORUM: Final = 55
 ALTER_PARTITION: Final = 56
+UNREGISTER_BROKER: Final = 64
 ALLOCATE_PRODUCER_IDS: Final = 67
 READ_TOPICS: Final = 10000
 
@@ -236,7 +237,7 @@ def refused(
         values |= {"epoch": -1, "offset": -1}
     elif key == ALLOCATE_PRODUCER_IDS:
         values |= {"producer_id_start": -1}
-    elif key in (DESCRIBE_ACLS, DESCRIBE_QUORUM):
+    elif key in (DESCRIBE_ACLS, DESCRIBE_QUORUM, UNREGISTER_BROKER):
         values |= {"error_message": refusal.message}
     return blank(schema, **values)
 

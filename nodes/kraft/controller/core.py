@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from immutables import Map
 from kio.schema.allocate_producer_ids.v0.request import AllocateProducerIdsRequest
 from kio.schema.errors import ErrorCode
+from kio.schema.unregister_broker.v0.request import UnregisterBrokerRequest
 from kio.static.primitive import i16
 from kio.static.protocol import RequestPayload, ResponsePayload
 
@@ -51,6 +52,7 @@ from nodes.kraft.controller.steps import (
     Tick,
     Token,
 )
+from nodes.kraft.controller.unregister_broker import unregister_broker
 from nodes.kraft.ids import LeaderEpoch, Offset
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.security.authorizer import Operation, Requester, ResourceType
@@ -258,6 +260,10 @@ def _decide(
             builder, request, admin.DecisionContext(config, draws, can_lead, allows)
         )
         return replace(leadership, draws=draws.counter), response
+    if isinstance(request, UnregisterBrokerRequest):
+        allows = _allows(config, leadership.committed.image, asked.requester)
+        response, members = unregister_broker(builder, leadership.members, request, config, allows)
+        return replace(leadership, members=members), response
     if isinstance(request, partitions.AlterPartitionRequest):
         return leadership, partitions.alter_partitions(builder, request, can_lead)
     if isinstance(request, AllocateProducerIdsRequest):

@@ -1,11 +1,14 @@
 """What the active controller knows of brokers beyond the log: soft state, gone with its epoch."""
 
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from immutables import Map
 
 from nodes.kraft.ids import BrokerEpoch, BrokerId
 from nodes.kraft.metadata.image import Broker, Image
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,16 @@ class Members:
             return self
         return replace(self, claims=self.claims.delete(broker_id))
 
+    def without(self, broker_id: BrokerId) -> "Members":
+        """Nothing is known of a broker that is registered no more."""
+        return Members(
+            leases=_without(self.leases, broker_id),
+            shutting_down=_without(self.shutting_down, broker_id),
+            reached=_without(self.reached, broker_id),
+            claims=_without(self.claims, broker_id),
+            lagging=_without(self.lagging, broker_id),
+        )
+
     def in_step(self, broker_id: BrokerId) -> "Members":
         if broker_id not in self.lagging:
             return self
@@ -79,6 +92,10 @@ class Members:
             broker.fenced or broker_id == but or self.reached.get(broker_id, -1) >= offset
             for broker_id, broker in image.brokers.items()
         )
+
+
+def _without(known: Map[BrokerId, T], broker_id: BrokerId) -> Map[BrokerId, T]:
+    return known.delete(broker_id) if broker_id in known else known
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,9 @@ class _Decision:
         broker = self.builder.image.brokers.get(self.broker_id)
         if self.request.broker_epoch == NO_EPOCH:
             return self._without_epoch(broker)
-        if broker is None or broker.epoch != int(self.request.broker_epoch):
+        if broker is None:
+            return self._refuse(ErrorCode.broker_id_not_registered)
+        if broker.epoch != int(self.request.broker_epoch):
             return self._refuse(ErrorCode.stale_broker_epoch)
         self._note_reached()
         if self.target == BrokerState.SHUTDOWN:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from kio.schema.allocate_producer_ids.v0.request import AllocateProducerIdsRequest
 from kio.schema.alter_partition.v2 import request as v2
 from kio.schema.alter_partition.v3 import request as v3
+from kio.schema.unregister_broker.v0.request import UnregisterBrokerRequest
 from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
 from nodes.kraft.controller.answers import ITEM_APIS
@@ -54,6 +55,8 @@ def source_of(request: RequestPayload) -> Fields:
             }
         case ControllerHeartbeatRequest():
             return {"controller_id": int(request.controller_id)}
+        case UnregisterBrokerRequest():
+            return {"broker_id": int(request.broker_id)}
         case AllocateProducerIdsRequest():
             return {
                 "broker_id": int(request.broker_id),

@@ -131,6 +131,8 @@ def apply(image: Image, record: wire.Record, offset: Offset) -> Image:
             return _set_fenced(image, record.broker_id, record.broker_epoch, fenced=True)
         case wire.UnfenceBrokerRecord():
             return _set_fenced(image, record.broker_id, record.broker_epoch, fenced=False)
+        case wire.UnregisterBrokerRecord():
+            return _unregister(image, record)
         case wire.TopicRecord(deleting=False) | wire.PartitionRecord() | wire.IsrChangeRecord():
             return _edited(image, (record,))
         case wire.TopicRecord():
@@ -194,15 +196,31 @@ def _register(image: Image, record: wire.BrokerRecord, offset: Offset) -> Image:
 
 
 def _set_fenced(image: Image, broker_id: BrokerId, epoch: BrokerEpoch, *, fenced: bool) -> Image:
+    broker = _known_broker(image, broker_id, epoch)
+    if broker.fenced == fenced:
+        raise InvalidRecord(f"broker {broker_id} is {'fenced' if fenced else 'active'} already")
+    activated = broker.activated or not fenced
+    return _put_broker(image, replace(broker, fenced=fenced, activated=activated))
+
+
+def _unregister(image: Image, record: wire.UnregisterBrokerRecord) -> Image:
+    broker = _known_broker(image, record.broker_id, record.broker_epoch)
+    if image.leads(broker.broker_id):
+        raise InvalidRecord(f"broker {broker.broker_id} is unregistered, but leads partitions")
+    return replace(
+        image,
+        brokers=image.brokers.delete(broker.broker_id),
+        checksum=checksums.changed(image.checksum, checksums.of_broker(broker), 0),
+    )
+
+
+def _known_broker(image: Image, broker_id: BrokerId, epoch: BrokerEpoch) -> Broker:
     broker = image.brokers.get(broker_id)
     if broker is None:
         raise UnknownEntity(f"broker {broker_id}")
     if broker.epoch != epoch:
         raise StaleRecord(f"broker {broker_id}: epoch {epoch}, registered {broker.epoch}")
-    if broker.fenced == fenced:
-        raise InvalidRecord(f"broker {broker_id} is {'fenced' if fenced else 'active'} already")
-    activated = broker.activated or not fenced
-    return _put_broker(image, replace(broker, fenced=fenced, activated=activated))
+    return broker
 
 
 def _put_broker(image: Image, broker: Broker) -> Image:

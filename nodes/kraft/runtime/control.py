@@ -12,7 +12,7 @@ from kio.schema.errors import ErrorCode
 from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.controller import admin, core, steps
-from nodes.kraft.controller.answers import DESCRIBE_QUORUM, refused
+from nodes.kraft.controller.answers import DESCRIBE_QUORUM, UNREGISTER_BROKER, refused
 from nodes.kraft.ids import LeaderEpoch, Offset
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.net.listener import RequestContext
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 log: Final = logging.getLogger(__name__)
 
-FORWARDABLE: Final = frozenset({*admin.APIS, DESCRIBE_QUORUM})
+FORWARDABLE: Final = frozenset({*admin.APIS, DESCRIBE_QUORUM, UNREGISTER_BROKER})
 """Api keys that a broker may forward in an Envelope."""
 
 

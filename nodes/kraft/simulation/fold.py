@@ -94,6 +94,8 @@ class Fold:
                 self._register(record, offset)
             case wire.FenceBrokerRecord() | wire.UnfenceBrokerRecord():
                 self._set_fenced(record, offset)
+            case wire.UnregisterBrokerRecord():
+                self._unregister(record, offset)
             case wire.TopicRecord():
                 self._topic(record, offset)
             case wire.RemoveTopicRecord():
@@ -141,6 +143,12 @@ class Fold:
             self._fenced.append(int(record.broker_id))
         else:
             self.facts.unfenced.add(broker.epoch)
+
+    def _unregister(self, record: wire.UnregisterBrokerRecord, offset: int) -> None:
+        broker = self.brokers.pop(int(record.broker_id), None)
+        if broker is None or broker.epoch != record.broker_epoch:
+            raise _bad(offset, f"{broker} is unregistered as of epoch {record.broker_epoch}")
+        self._fenced.append(int(record.broker_id))
 
     # --- topics ---------------------------------------------------------------------------
 
@@ -228,7 +236,7 @@ class Fold:
                 raise _bad(end_offset, f"no partitions: {key[0]}")
             self._check(key, end_offset)
         for broker_id in self._fenced:
-            if self.brokers[broker_id].fenced:
+            if not self._eligible(broker_id):
                 self._check_gone(broker_id, end_offset)
         for key, member in self._joined:
             partition = self.partitions.get(key)

@@ -37,6 +37,7 @@ CLIENT_APIS: Final[dict[int, tuple[int, int]]] = {
     55: (0, 2),  # DescribeQuorum
     60: (0, 2),  # DescribeCluster
     61: (0, 0),  # DescribeProducers
+    64: (0, 0),  # UnregisterBroker
 }
 """Api key -> lowest and highest version that clients are served in."""
 
@@ -58,6 +59,7 @@ CONTROL_APIS: Final[dict[int, tuple[int, int]]] = {
     58: (0, 0),  # Envelope
     59: (1, 1),  # FetchSnapshot
     60: (1, 2),  # DescribeCluster
+    64: (0, 0),  # UnregisterBroker
     67: (0, 0),  # AllocateProducerIds
 }
 """The same on the control listener. Keys 50 and 51, which shipped Kafka gave to other messages,

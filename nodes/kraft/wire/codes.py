@@ -52,12 +52,15 @@ def first_error(response: object) -> int:
 
 
 def with_code(response: E, code: int) -> E:
-    """The response with every error of its items replaced by `code`; successes stay."""
+    """The response with every error of its items replaced by `code`; successes stay. One without
+    items that has a message of its own, as has that of UnregisterBroker, is an item itself."""
     changes: dict[str, object] = {}
     for name in _NESTED:
         parts = getattr(response, name, None)
         if parts:
             changes[name] = tuple(_item_with_code(part, code) for part in parts)
+    if not changes and hasattr(response, "error_message"):
+        return _item_with_code(response, code)
     return replace(response, **changes)
 
 

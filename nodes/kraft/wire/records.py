@@ -245,6 +245,18 @@ class RequestRecord:
     number: i64 = field(metadata={"kafka_type": "int64", "tag": 0}, default=i64(-1))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnregisterBrokerRecord:
+    """Type 101, ours, for the shipped number, 1, is the draft's TopicRecord: the broker of this
+    epoch is registered no more."""
+
+    __type__: ClassVar = EntityType.data
+    __version__: ClassVar[i16] = i16(0)
+    __flexible__: ClassVar[bool] = True
+    broker_id: BrokerId = field(metadata={"kafka_type": "int32"})
+    broker_epoch: BrokerEpoch = field(metadata={"kafka_type": "int64"})
+
+
 Record: TypeAlias = (
     BrokerRecord
     | TopicRecord
@@ -260,6 +272,7 @@ Record: TypeAlias = (
     | RemoveAccessControlRecord
     | NoOpRecord
     | RequestRecord
+    | UnregisterBrokerRecord
 )
 
 RECORD_TYPES: Final[dict[int, type[Record]]] = {
@@ -277,6 +290,7 @@ RECORD_TYPES: Final[dict[int, type[Record]]] = {
     19: RemoveAccessControlRecord,
     20: NoOpRecord,
     100: RequestRecord,
+    101: UnregisterBrokerRecord,
 }
 
 NEXT_VERSIONS: Final[dict[type[Record], type[Record]]] = {

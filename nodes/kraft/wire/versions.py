@@ -31,6 +31,7 @@ NEWEST: Final = {
     43: 2,  # ElectLeaders
     44: 1,  # IncrementalAlterConfigs
     55: 2,  # DescribeQuorum
+    64: 0,  # UnregisterBroker
 }
 """Api key -> the version that the controller understands."""
 

@@ -254,6 +254,31 @@ def test_stale(active):
     assert active.sent[-1].previous_broker_epoch == 7
 
 
+def test_unregistered(active):
+    """Told that it is registered no more: serves no more, and registers anew."""
+    active.next_beat()
+    active.answer(State.FENCED, -1, error=102)
+    assert active.moves()[-1] == (State.ACTIVE, State.FENCED)
+    assert not active.serving
+    assert active.next_beat() == 100
+    request = active.sent[-1]
+    assert (request.broker_epoch, request.previous_broker_epoch) == (-1, 7)
+    active.answer(State.INITIAL, 30)
+    active.feed(Applied(30))
+    active.answer(State.ACTIVE, 30)
+    assert active.moves()[-1] == (State.FENCED, State.ACTIVE)
+
+
+def test_unregistered_while_it_shuts_down(active):
+    """Nothing is left to hand over: it does not register for that."""
+    active.feed(ShutDown(), 50)
+    active.answer(State.FENCED, -1, error=102)
+    assert isinstance(active.effects[-1], Exit)
+    sent = len(active.sent)
+    active.feed(Tick(), 10_000)
+    assert len(active.sent) == sent
+
+
 def test_registered_anew(active):
     """A.1.58, A.1.68: back by a new registration."""
     active.next_beat()

@@ -172,11 +172,11 @@ def test_refused_process_that_is_the_holder_is_reported_its_epoch(harness):
 
 
 def test_unknown_epoch_is_refused(harness):
-    """A.3.8, A.6.4: exactly the registered epoch; one from the future, or of nobody, is stale
-    too."""
+    """A.3.8, A.6.4: exactly the registered epoch; one from the future is stale, too, and one of
+    nobody is not registered."""
     epoch = harness.activate(4)[4]
     assert harness.heartbeat(4, epoch + 1).error_code == 77
-    assert harness.heartbeat(5, 3).error_code == 77
+    assert harness.heartbeat(5, 3).error_code == 102
 
 
 # --- leases and fencing -------------------------------------------------------------------

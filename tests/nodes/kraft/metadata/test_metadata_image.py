@@ -34,6 +34,7 @@ from nodes.kraft.wire.records import (
     RequestRecord,
     TopicRecord,
     UnfenceBrokerRecord,
+    UnregisterBrokerRecord,
 )
 
 ID = uuid.UUID(int=7)
@@ -74,6 +75,10 @@ def unfence(epoch, broker_id=4):
     return UnfenceBrokerRecord(broker_id=broker_id, broker_epoch=epoch)
 
 
+def unregister(epoch, broker_id=4):
+    return UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=epoch)
+
+
 def fence(epoch, broker_id=4):
     return FenceBrokerRecord(broker_id=broker_id, broker_epoch=epoch)
 
@@ -94,6 +99,9 @@ def test_broker_states_follow_the_records():
     assert image.brokers[4].state == BrokerState.FENCED
     image = of(broker(3), image=image, base=3)
     assert image.brokers[4].state == BrokerState.INITIAL
+    gone = of(unregister(3), image=image, base=4)
+    assert gone == EMPTY
+    assert of(broker(5), image=gone, base=5).brokers[4].epoch == 5
 
 
 @pytest.mark.parametrize(
@@ -104,6 +112,10 @@ def test_broker_states_follow_the_records():
         ([broker(0), unfence(0), broker(2)], InvalidRecord),  # not fenced before
         ([fence(0)], UnknownEntity),
         ([broker(0), fence(0)], InvalidRecord),
+        ([unregister(0)], UnknownEntity),
+        ([broker(0), unregister(1)], StaleRecord),
+        ([broker(0), unregister(0), fence(0)], UnknownEntity),
+        ([broker(0), unfence(0), topic(), partition(), unregister(0)], InvalidRecord),  # it leads
         ([broker(0), unfence(1)], StaleRecord),
         ([broker(0), unfence(0), unfence(0)], InvalidRecord),
         ([topic(), topic(topic_id=OTHER)], DuplicateEntity),

@@ -28,6 +28,7 @@ from nodes.kraft.wire.records import (
     RequestRecord,
     TopicRecord,
     UnfenceBrokerRecord,
+    UnregisterBrokerRecord,
 )
 from nodes.kraft.wire.structure import without_unknown_tags, write_unsigned_varint
 
@@ -65,6 +66,7 @@ RECORDS = [
     RemoveTopicRecord(topic_id=TOPIC_ID),
     NoOpRecord(),
     RequestRecord(request_id=uuid.uuid4(), answer=b"\x00\x01"),
+    UnregisterBrokerRecord(broker_id=4, broker_epoch=9),
 ]
 
 

@@ -26,6 +26,8 @@ VERSIONS = [
 
 def request_of(key, version):
     schema = request_schema(key, version)
+    if key not in ITEMS:
+        return blank(schema)
     if ITEMS[key] not in schema.__dataclass_fields__:
         return blank(schema, topic_names=("a",))
     item = item_schema(schema, ITEMS[key])

@@ -237,6 +237,7 @@ def test_access_control_record() -> None:
         (records.RemoveTopicRecord(topic_id=TOPIC), 9),
         (records.NoOpRecord(), 20),
         (records.RequestRecord(request_id=TOPIC, answer=b"x"), 100),
+        (records.UnregisterBrokerRecord(broker_id=i32(1), broker_epoch=i64(2)), 101),
     ],
 )
 def test_further_records_have_their_own_numbers(record: records.Record, kind: int) -> None:
