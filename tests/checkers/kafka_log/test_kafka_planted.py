@@ -355,6 +355,12 @@ def test_values_are_compared_as_json(polled: float, found: list[str]) -> None:
     assert bool(names) == bool(found)
 
 
+def test_record_of_no_known_place_skips_nothing() -> None:
+    found, figures = judged(AB + send(1, (None, "x"), (2, "c"), (None, "y")))
+    assert found == []
+    assert not any("int-" in name and count for name, count in figures.items())
+
+
 def test_poll_of_two_keys_is_gone_on_from_in_each() -> None:
     """It is the last of the one, and the first of the other."""
     events = send(0, (0, "x")) + send(0, (0, "a"), (1, "b"), (2, "c"), key=2) + assign(1, 1, 2)
