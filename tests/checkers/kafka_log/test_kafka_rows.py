@@ -286,13 +286,6 @@ def test_clients_of_different_runs_are_different() -> None:
     assert [each["run"] for each in made if each["kind"] == Kind.LAST] == ["r", "s"]
 
 
-def test_subscription_that_names_its_keys_in_the_answer_alone_is_no_poll() -> None:
-    event = {"f": "subscribe", "process": 1}
-    asked = [{"type": "invoke", **event, "value": None}, {"type": "ok", **event, "value": [1]}]
-    made = rows(table([*asked, *poll(1, (0, "a"))])).to_pylist()
-    assert [each["previous_ns"] for each in made if each["kind"] == Kind.POLL] == [None]
-
-
 def test_flags_can_be_told_apart() -> None:
     bits = [each.value for each in Flag.__members__.values()]
     assert all(each.bit_count() == 1 for each in bits) and len(set(bits)) == len(bits)
