@@ -497,6 +497,26 @@ def test_controllers_have_to_tell_of_most_that_clients_were_answered(
     assert_unknown(CHECKER, unreported(clause, most + 1, made_up=made_up), clause)
 
 
+@pytest.mark.parametrize("clause", ["topics", "brokers"])
+def test_controllers_have_to_tell_of_what_they_accepted(clause: str) -> None:
+    def story(count: int) -> Decisions:
+        made = clean()
+        for number in range(MANY):
+            if clause == "brokers":
+                made.beat_of(5)
+            else:
+                made.topic_of("create", f"v{number}", 1)
+                made.topic(f"v{number}", f"33333333-3333-3333-3333-{number:012d}")
+        made.record("NoOpRecord")
+        for each in [each for each in made.events if each.type == "decide"][-count:]:
+            made.events.remove(each)
+        return made
+
+    most = 4 if clause == "brokers" else 3
+    assert clause_of(judged(CHECKER, story(most)), clause).verdict is Verdict.VALID
+    assert_unknown(CHECKER, story(most + 1), clause)
+
+
 @pytest.mark.parametrize("code", [CONNECTION_FAILED, "NOT_CONTROLLER"])
 def test_refusals_of_no_controller_need_not_be_told(code: str) -> None:
     """Though a controller decided on the same as one of them asked for, and nobody was answered."""
@@ -592,6 +612,12 @@ def test_replica_that_is_out_of_service_is_not_in_sync() -> None:
     assert_valid(decision_conformance(story.run_events()))
 
 
+def test_partition_that_is_there_is_not_placed_anew() -> None:
+    story = quiet()
+    story.new_partition([4, 5, 6], isr=[4])
+    assert_valid(decision_conformance(story.run_events()))
+
+
 def test_nobody_leads_where_nobody_in_sync_is_in_service() -> None:
     """A replica that is leaving need not be in sync, either."""
     story = quiet()
@@ -639,11 +665,61 @@ def test_refusal_that_may_have_been_of_another_right_one_says_nothing() -> None:
     assert_valid(decision_conformance(story.run_events()))
 
 
+def test_refusal_of_two_says_nothing_where_one_of_them_was_due() -> None:
+    """Both clients were refused, and one of them by no controller: it may be the right one."""
+    story = quiet()
+    rival = story.invoke("alter-isr", "t/0", change(0, [4, 9], broker_epoch=0))
+    story.alters([4, 5], refused=True)
+    story.complete(rival, "fail", error=CONNECTION_FAILED)
+    story.record("NoOpRecord")
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_whether_it_was_refused_older_nodes_did_not_tell() -> None:
+    """The one client that may have asked was never heard, and somebody else's was accepted."""
+    story = quiet()
+    asked = story.invoke("alter-isr", "t/0", change(0, [4, 5], broker_epoch=0))
+    story.decide("AlterPartition", asked.value, [story.offset], older=True)
+    story.complete(asked, "fail", error=CONNECTION_FAILED)
+    story.isr([4, 5], 4)
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_refusal_of_what_is_stale_is_judged_without_its_client() -> None:
+    story = quiet()
+    told = {"as_of": story.offset, "epoch": story.epoch, "verdict": 1}
+    for stale in ({"leader_epoch": 1}, {"partition_epoch": 7}):
+        story.decide("AlterPartition", change(0, [], broker_epoch=0) | stale, [], **told)
+    outcome = decision_conformance(story.run_events())
+    assert_valid(outcome)
+    assert (outcome.clauses or {})["isr-refused"] == 2
+
+
 def test_refusal_that_no_client_was_answered_says_nothing() -> None:
     story = quiet()
     told = {"as_of": story.offset, "epoch": story.epoch, "verdict": 1}
     story.decide("AlterPartition", change(0, [4, 5], broker_epoch=0), [], **told)
     story.decide("CreateTopics", {"topic": "u"}, [], **told)
+    story.record("NoOpRecord")
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_answer_of_unknown_outcome_is_no_refusal() -> None:
+    """It may be of a second attempt, which saw what the first one did."""
+    story = quiet()
+    asked = story.invoke("create", "u", {})
+    told = {"as_of": story.offset, "epoch": story.epoch, "verdict": 1}
+    story.decide("CreateTopics", {"topic": "u"}, [], **told)
+    story.complete(asked, "info", error="REFUSED", ext={"asserts": PRESENT})
+    story.record("NoOpRecord")
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_heartbeat_that_is_refused_for_another_reason_says_nothing() -> None:
+    story = quiet()
+    story.beat_of(5, code=41)
+    (*_, asked) = story.operations
+    story.operations[-1] = replace(asked, error=("NOT_CONTROLLER", ""), ext={})
     story.record("NoOpRecord")
     assert_valid(decision_conformance(story.run_events()))
 
@@ -718,6 +794,22 @@ def test_between_two_controllers_a_refusal_may_be_another_ones() -> None:
         story = quiet()
         enclosed(story, **how)  # type: ignore[arg-type]
         assert_valid(decision_conformance(story.run_events()))
+
+
+def test_whose_answers_they_are_nobody_knows() -> None:
+    story = quiet()
+    enclosed(story)
+    story.operations = [
+        replace(each, node=None) if each.f == "alter-isr" else each for each in story.operations
+    ]
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_member_that_starts_anew_after_both_changes_was_there_between_them() -> None:
+    story = quiet()
+    enclosed(story)
+    story.register(6)
+    assert_invalid(decision_conformance(story.run_events()), "was refused")
 
 
 def test_change_that_has_no_answer_or_was_refused_late_proves_nothing() -> None:
