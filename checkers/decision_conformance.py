@@ -118,8 +118,8 @@ LEADERS: Final = Clause(
 )
 _ALL: Final = (ISR_ACCEPTED, ISR_REFUSED, TOPICS, BROKERS, LEADERS)
 
-Epoch: TypeAlias = tuple[int, int]
-"""(broker id, broker epoch)."""
+Epoch: TypeAlias = tuple[int | None, int | None]
+"""(broker id, broker epoch), None where that is not told."""
 Contents: TypeAlias = tuple[object, ...]
 """What an operation asks, and a decision is on: its f, of what, whether it was accepted, and the
 epochs that the request carried, None for none."""
@@ -322,8 +322,8 @@ def _on(operation: Operation) -> object:
 def _leaving(known: Known) -> Iterator[Epoch]:
     """Who asked to, by clients and controllers, and who was fenced: he may have."""
     for each in known.events.of(Decided):
-        if each.target == "leaving" and None not in (each.broker_id, each.broker_epoch):
-            yield each.broker_id or 0, each.broker_epoch or 0
+        if each.target == "leaving":
+            yield each.broker_id, each.broker_epoch
     for operation in known.events.operations:
         if operation.f == "heartbeat" and operation.value.get("target") != "active":
             yield operation.value["broker_id"], operation.value["broker_epoch"]
@@ -606,7 +606,7 @@ def _topic(known: Known, decision: Decided, name: str) -> Asked:
 def _leaders(known: Known) -> Iterator[Question]:
     """By the log. Who may be shutting down controllers alone tell."""
     reported = any(True for _ in known.events.of(Decided))
-    if UNCLEAN in str(known.events.plan.get("settings") or ""):
+    if UNCLEAN in str(known.events.plan.get("settings")):
         return
     for each in known.log.records:
         if isinstance(each, PartitionState):

@@ -23,7 +23,15 @@ from framework.evidence.kinds import Decided, IsrDecided, Promised
 from framework.history.event import CompletionType
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS
-from framework.plugins.outcomes import ABSENT, CLIENT_TIMED_OUT, CONNECTION_FAILED, PRESENT, STALE
+from framework.plugins.outcomes import (
+    ABSENT,
+    CLIENT_TIMED_OUT,
+    CONNECTION_FAILED,
+    CONNECTION_LOST,
+    MALFORMED_RESPONSE,
+    PRESENT,
+    STALE,
+)
 from framework.verdict import Verdict
 
 CHECKER = DecisionConformance()
@@ -145,7 +153,9 @@ PLANTED = Plants(clean)
 # --- changes of ISRs ----------------------------------------------------------------------
 
 
-@PLANTED.violation("accepted to ISR [4, 5]", "version 0", "the version is 1", on=quiet)
+@PLANTED.violation(
+    "accepted to ISR [4, 5]", f"{TOPIC}/0", "version 0", "the version is 1", on=quiet
+)
 def change_of_a_version_that_is_over(story: Decisions) -> None:
     story.alters([4])
     story.alters([4, 5], partition_epoch=0)
@@ -462,15 +472,16 @@ MANY = 6
 ANSWERED: dict[str, Any] = {
     "isr-refused": lambda story: story.alters([4, 5], refused=True, partition_epoch=7),
     "topics": lambda story: story.topic_of("create", "t", asserts=PRESENT),
+    "deletions": lambda story: story.topic_of("delete", "u", asserts=ABSENT),
     "brokers": lambda story: story.beat_of(5, epoch=7, code=77),
 }
-"""Clause -> what clients are answered, rightly."""
+"""Clause, or a part of one -> what clients are answered, rightly."""
 
 
-def unreported(clause: str, count: int, *, made_up: bool) -> Decisions:
-    """Of the last answers so many are not told; or as those of other requests."""
+def unreported(clause: str, count: int, made_up: str = "", many: int = MANY) -> Decisions:
+    """Of the last answers so many are not told; or as those of requests with another such field."""
     story = clean()
-    for _ in range(MANY):
+    for _ in range(many):
         ANSWERED[clause](story)
     story.record("NoOpRecord")
     decisions = [each for each in story.events if each.type == "decide"]
@@ -478,23 +489,62 @@ def unreported(clause: str, count: int, *, made_up: bool) -> Decisions:
         if not made_up:
             story.events.remove(each)
             continue
-        source = each.fields["source"]
-        for name in ("topic", "broker_epoch", "leader_epoch"):
-            if name in source:
-                source[name] = f"{source[name]}0" if name == "topic" else source[name] + 1
+        for said in (each.fields["source"], *each.fields["items"]):
+            if made_up in said:
+                said[made_up] += "0" if made_up == "topic" else 1
     return story
 
 
-@pytest.mark.parametrize("made_up", [False, True])
-@pytest.mark.parametrize("clause", ANSWERED)
+@pytest.mark.parametrize(
+    ("answered", "made_up"),
+    [
+        *((each, "") for each in ANSWERED),
+        ("isr-refused", "broker_id"),
+        ("isr-refused", "broker_epoch"),
+        ("isr-refused", "leader_epoch"),
+        ("isr-refused", "partition_epoch"),
+        ("topics", "topic"),
+        ("brokers", "broker_epoch"),
+    ],
+)
 def test_controllers_have_to_tell_of_most_that_clients_were_answered(
-    clause: str, made_up: bool
+    answered: str, made_up: str
 ) -> None:
     """What they leave out may be what is wrong, and what they make up is no answer."""
-    most = 4 if clause == "brokers" else 3  # of more than fifteen heartbeats a quarter
-    known = clause_of(judged(CHECKER, unreported(clause, most, made_up=made_up)), clause)
+    most = 4 if answered == "brokers" else 3  # of more than fifteen heartbeats a quarter
+    clause = "topics" if answered == "deletions" else answered
+    known = clause_of(judged(CHECKER, unreported(answered, most, made_up)), clause)
     assert known.verdict is Verdict.VALID, known.note
-    assert_unknown(CHECKER, unreported(clause, most + 1, made_up=made_up), clause)
+    assert_unknown(CHECKER, unreported(answered, most + 1, made_up), clause)
+
+
+def test_of_sixteen_answers_four_may_be_lost() -> None:
+    """Six of which are in every such story."""
+    enough = judged(CHECKER, unreported("isr-refused", 4, many=10))
+    assert clause_of(enough, "isr-refused").verdict is Verdict.VALID
+    assert_unknown(CHECKER, unreported("isr-refused", 4, many=9), "isr-refused")
+
+
+def test_what_need_not_be_told_is_not_missed() -> None:
+    """Accepted changes of ISRs are in the log, and of unknown outcomes nobody knows what was
+    decided."""
+    story = clean()
+    for number in range(MANY):
+        story.alters([4, 6] if number % 2 else [6])
+    for each in [each for each in story.events if each.type == "decide"][-MANY:]:
+        story.events.remove(each)
+    for _ in range(MANY):
+        story.op("create", "t", {}, type="info", error="REFUSED", ext={"asserts": PRESENT})
+    result = judged(CHECKER, story)
+    assert clause_of(result, "isr-refused").verdict is Verdict.VALID
+    assert clause_of(result, "topics").verdict is Verdict.VALID
+
+
+def test_epochs_that_requests_do_not_carry_are_told_as_none() -> None:
+    story = clean()
+    for _ in range(MANY):
+        story.alters([4, 5], refused=True, partition_epoch=7, broker_epoch=None)
+    assert clause_of(judged(CHECKER, story), "isr-refused").verdict is Verdict.VALID
 
 
 @pytest.mark.parametrize("clause", ["topics", "brokers"])
@@ -532,6 +582,11 @@ def test_refusals_of_no_controller_need_not_be_told(code: str) -> None:
 def test_without_an_occasion_nothing_is_claimed() -> None:
     story = Decisions()
     story.join(4, 5)
+    story.topic_of("create", "t", 2)
+    story.topic()
+    story.new_partition([4, 5])
+    story.alters([4], refused=True, partition_epoch=7)
+    story.op("alter-isr", "t/0", change(7, [4]), accepted(change(7, [4])))
     found = {each.name: each.verdict for each in judged(CHECKER, story).clauses}
     assert found.pop("brokers") is Verdict.VALID
     assert set(found.values()) == {None}
@@ -548,13 +603,37 @@ def test_nodes_that_write_no_events_by_their_settings_miss_no_occasion() -> None
 def test_state_that_was_never_committed_decides_nothing() -> None:
     """A leader refuses on records that only it has: they may say what the log does not."""
     story = quiet()
-    story.offset += 2
+    story.offset += 1
     story.alters([4, 5], refused=True)
     story.topic_of("create", "u", asserts=PRESENT)
-    story.offset -= 2
+    story.offset -= 1
     story.epoch = 2
     for _ in range(4):
         story.record("NoOpRecord")
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_leader_without_a_record_decides_on_the_empty_log_alone() -> None:
+    for as_of, verdict in ((0, Verdict.INVALID), (1, Verdict.VALID)):
+        story = quiet()
+        story.offset, story.epoch = as_of, 9
+        story.topic_of("create", "u", asserts=PRESENT)
+        assert decision_conformance(story.run_events()).verdict is verdict
+
+
+def test_decision_on_what_was_never_committed_hides_no_other() -> None:
+    story = quiet()
+    story.offset += 5
+    story.topic_of("create", "u", asserts=PRESENT)
+    story.offset -= 5
+    story.topic_of("create", "v", asserts=PRESENT)
+    assert_invalid(decision_conformance(story.run_events()), "CreateTopics of v")
+
+
+def test_deletion_of_which_the_log_has_but_the_beginning_says_nothing() -> None:
+    story = quiet()
+    story.topic_of("delete", "t", 2)
+    story.record("TopicRecord", name="t", topic_id=TOPIC, deleting=True)
     assert_valid(decision_conformance(story.run_events()))
 
 
@@ -576,16 +655,29 @@ def test_member_whose_client_asked_to_leave_may_be_refused() -> None:
     assert_valid(decision_conformance(story.run_events()))
 
 
+def test_member_that_is_fenced_later_may_have_been_leaving() -> None:
+    """Nobody told of its wish."""
+    story = quiet()
+    story.alters([4, 5], refused=True)
+    story.fence(5)
+    assert_valid(decision_conformance(story.run_events()))
+
+
 def test_nobody_need_lead_where_controllers_do_not_tell_who_leaves() -> None:
     story: Any = PLANTED["nobody leads though one can"].story()
     story.events = [each for each in story.events if each.type != "decide"]
     assert not decision_conformance(story.run_events()).findings
 
 
-def test_topics_that_clients_found_there_are_an_occasion() -> None:
+@pytest.mark.parametrize("saw", [PRESENT, None])
+def test_topics_that_clients_made_or_found_there_are_an_occasion(saw: str | None) -> None:
     story = Decisions()
     for _ in range(2):
-        story.op("create", "t", {}, type="fail", error="REFUSED", ext={"asserts": PRESENT})
+        asked = story.invoke("create", "t", {})
+        if saw is None:
+            story.complete(asked, result={"topic_id": TOPIC})
+        else:
+            story.complete(asked, "fail", error="REFUSED", ext={"asserts": saw})
     assert clause_of(judged(CHECKER, story), "topics").verdict is Verdict.UNKNOWN
 
 
@@ -609,6 +701,13 @@ def test_replica_that_is_out_of_service_is_not_in_sync() -> None:
     story = quiet()
     story.fence(5)
     story.new_partition([4, 5], 1, isr=[4])
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_leader_that_stays_is_not_elected() -> None:
+    story = quiet()
+    story.fence(4)
+    story.isr([4, 5], 4)
     assert_valid(decision_conformance(story.run_events()))
 
 
@@ -695,13 +794,38 @@ def test_refusal_of_what_is_stale_is_judged_without_its_client() -> None:
     assert (outcome.clauses or {})["isr-refused"] == 2
 
 
+def test_due_refusal_of_a_member_is_counted() -> None:
+    story = quiet()
+    story.fence(5)
+    for _ in range(2):
+        story.alters([4, 5], refused=True)
+    outcome = decision_conformance(story.run_events())
+    assert_valid(outcome)
+    assert (outcome.clauses or {})["isr-refused"] == 2
+
+
+def test_refusal_of_two_is_not_counted_where_one_of_them_is_unknown() -> None:
+    story = quiet()
+    story.beat(5, "SHUTDOWN", [])
+    for _ in range(2):
+        rival = story.invoke("alter-isr", "t/0", change(0, [4, 5], broker_epoch=0))
+        story.alters([4, 6], refused=True)
+        story.complete(rival, "fail", error=CONNECTION_FAILED)
+    outcome = decision_conformance(story.run_events())
+    assert_valid(outcome)
+    assert (outcome.clauses or {})["isr-refused"] == 0
+
+
 def test_refusal_that_no_client_was_answered_says_nothing() -> None:
     story = quiet()
     told = {"as_of": story.offset, "epoch": story.epoch, "verdict": 1}
-    story.decide("AlterPartition", change(0, [4, 5], broker_epoch=0), [], **told)
+    for _ in range(2):
+        story.decide("AlterPartition", change(0, [4, 5], broker_epoch=0), [], **told)
     story.decide("CreateTopics", {"topic": "u"}, [], **told)
     story.record("NoOpRecord")
-    assert_valid(decision_conformance(story.run_events()))
+    outcome = decision_conformance(story.run_events())
+    assert_valid(outcome)
+    assert isinstance((outcome.clauses or {})["isr-refused"], str)
 
 
 def test_answer_of_unknown_outcome_is_no_refusal() -> None:
@@ -724,6 +848,59 @@ def test_heartbeat_that_is_refused_for_another_reason_says_nothing() -> None:
     assert_valid(decision_conformance(story.run_events()))
 
 
+def test_due_refusals_are_counted() -> None:
+    story = quiet()
+    story.beat_of(5, epoch=7, code=77)
+    story.beat_of(9, code=77)
+    story.topic_of("create", "t", asserts=PRESENT)
+    clauses = decision_conformance(story.run_events()).clauses or {}
+    assert (clauses["brokers"], clauses["topics"]) == (9, 2)
+
+
+def test_creation_of_what_is_not_told_says_nothing() -> None:
+    story = quiet()
+    story.decide("CreateTopics", {}, [], as_of=story.offset, epoch=story.epoch)
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_heartbeat_of_nobody_says_nothing() -> None:
+    story = quiet()
+    told = {"as_of": story.offset, "epoch": story.epoch}
+    story.decide("BrokerHeartbeat", {"broker_epoch": 7}, [], **told)
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_only_a_newcomer_that_was_told_to_wait_claims_an_id() -> None:
+    def refused(story: Decisions) -> None:
+        story.beat_of(5, code=77)
+        assert_invalid(decision_conformance(story.run_events()), "refused as stale")
+
+    story = quiet()
+    story.beat_of(5)
+    refused(story)
+    story = quiet()
+    story.beat_of(5, epoch=-1, code=77)
+    refused(story)
+    story = quiet()
+    told = {"as_of": story.offset, "epoch": story.epoch}
+    story.decide("DescribeQuorum", {"broker_id": 5}, [], **told)
+    refused(story)
+
+
+def test_heartbeat_of_an_unknown_broker_is_wrong_for_one_reason() -> None:
+    story: Any = PLANTED["heartbeat of a broker that nobody knows"].story()
+    assert len(decision_conformance(story.run_events()).findings) == 1
+
+
+def test_heartbeat_that_changes_a_partition_nobody_knows() -> None:
+    """That there is none is for others to say."""
+    story = quiet()
+    story.beat_of(5, records=1)
+    story.versions[TOPIC, 9] = (5, 0, 0)
+    story.isr([5], 5, 9)
+    assert_valid(decision_conformance(story.run_events()))
+
+
 def test_process_that_has_no_epoch_yet_may_be_refused() -> None:
     story = quiet()
     story.beat_of(9, code=77)
@@ -731,13 +908,14 @@ def test_process_that_has_no_epoch_yet_may_be_refused() -> None:
     assert_valid(decision_conformance(story.run_events()))
 
 
-def test_request_of_several_partitions_makes_records_of_each() -> None:
-    """Which is whose, older nodes did not tell."""
+@pytest.mark.parametrize("older", [True, False])
+def test_request_of_several_partitions_makes_records_of_each(older: bool) -> None:
+    """Which is whose, need not be told."""
     story = quiet()
     story.new_partition([4, 5], 1)
     asked = change(0, [4, 5], broker_epoch=0)
     made = list(range(story.offset, story.offset + 3))
-    story.decide("AlterPartition", asked, made, older=True)
+    story.decide("AlterPartition", asked, made, older=older)
     story.isr([5], 5, 1)
     story.isr([4, 5], 4)
     story.record("NoOpRecord")
@@ -794,6 +972,54 @@ def test_between_two_controllers_a_refusal_may_be_another_ones() -> None:
         story = quiet()
         enclosed(story, **how)  # type: ignore[arg-type]
         assert_valid(decision_conformance(story.run_events()))
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_versions_that_no_record_made_enclose_nothing(version: int) -> None:
+    story = quiet()
+    story.isr([4, 5], 4, partition_epoch=5)
+    asked = change(0, [4, 5], broker_epoch=0)
+    story.op("alter-isr", "t/0", asked, accepted(asked) | {"partition_epoch": version})
+    refused = change(version, [4], broker_epoch=0)
+    story.op("alter-isr", "t/0", refused, type="fail", error="REFUSED")
+    story.op("alter-isr", "t/0", asked, accepted(asked) | {"partition_epoch": version + 1})
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_refusal_that_nothing_encloses_hides_no_other() -> None:
+    story = quiet()
+    story.op("alter-isr", "t/0", change(7, [4]), type="fail", error="REFUSED")
+    enclosed(story)
+    assert_invalid(decision_conformance(story.run_events()), "was refused")
+
+
+def test_refusal_that_was_asked_for_before_both_changes_is_not_between_them() -> None:
+    story = quiet()
+    asked = story.invoke("alter-isr", "t/0", change(1, [4, 5, 6], broker_epoch=0))
+    story.alters([4, 5])
+    story.complete(asked, "fail", error="REFUSED")
+    story.alters([4])
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_between_two_changes_a_due_refusal_is_not_counted() -> None:
+    """Nobody knows what was there when it was decided."""
+    story = quiet()
+    story.fence(6)
+    asked = change(1, [4, 6], broker_epoch=0)
+    enclosed(
+        story,
+        between=lambda story: story.op("alter-isr", "t/0", asked, type="fail", error="REFUSED"),
+    )
+    outcome = decision_conformance(story.run_events())
+    assert_valid(outcome)
+    assert (outcome.clauses or {})["isr-refused"] == 0
+
+
+def test_between_two_changes_a_member_may_have_come() -> None:
+    story = quiet()
+    enclosed(story, between=lambda story: (story.register(6), story.unfence(6)))
+    assert_valid(decision_conformance(story.run_events()))
 
 
 def test_whose_answers_they_are_nobody_knows() -> None:
@@ -896,6 +1122,9 @@ def test_contradicting_answers_are_reported_with_their_operations() -> None:
     [
         ("alter-isr", "fail", "STALE", True),
         ("alter-isr", "fail", CLIENT_TIMED_OUT, False),
+        ("alter-isr", "fail", CONNECTION_FAILED, False),
+        ("alter-isr", "fail", CONNECTION_LOST, False),
+        ("alter-isr", "fail", MALFORMED_RESPONSE, False),
         ("alter-isr", "ok", "STALE", False),
         ("heartbeat", "fail", "STALE", False),
     ],
@@ -906,6 +1135,14 @@ def test_words_of_controllers_are_those_of_refused_changes(
     told = ("f", "on", False)
     answer = Operation(index=0, f=f, type=type, error=(code, ""))
     assert _words_of_controllers({told: [answer]}, {told: 1}) == ({code} if is_word else set())
+
+
+@pytest.mark.parametrize(("answers", "is_word"), [(3, True), (4, False)])
+def test_word_of_controllers_is_told_of_once_in_three_answers(answers: int, is_word: bool) -> None:
+    told = ("alter-isr", "on", False)
+    answer = Operation(index=0, f="alter-isr", type="fail", error=("STALE", ""))
+    words = _words_of_controllers({told: [answer] * answers}, {told: 1})
+    assert words == ({"STALE"} if is_word else set())
 
 
 def test_it_looks_at_what_systems_promise() -> None:
