@@ -49,8 +49,8 @@ def _epochs(log: Log, order: Order) -> list[Cases]:
     polls = order.rows[~order.sends]
     polls = polls[(log.epoch[polls] != NONE) & (log.offset[polls] != NONE)]
     by = polls[np.lexsort((log.op[polls], log.epoch[polls], log.offset[polls], log.part[polls]))]
+    # At one offset they rise, in this order.
     falls = (log.part[by[1:]] == log.part[by[:-1]]) & (log.epoch[by[1:]] < log.epoch[by[:-1]])
-    falls &= log.offset[by[1:]] > log.offset[by[:-1]]
     name = "leader-epoch-regress"
     return [
         Cases(name, in_time, _tell_epoch),
@@ -136,8 +136,6 @@ def _sought(log: Log, before: Ints, after: Ints) -> np.ndarray:
     """Whether somebody moved a consumer of the part on purpose between two commits."""
     moves = log.having(Kind.SEEK, Kind.ASSIGN, Kind.SUBSCRIBE)
     moves = moves[(log.kind[moves] == Kind.SEEK) | log.flagged(Flag.FROM_BEGINNING)[moves]]
-    if not len(moves):
-        return np.zeros(len(before), np.bool_)
     at = log.part[moves] << 40 | log.op[moves]
     low = np.searchsorted(at, log.part[before] << 40 | log.op[before])
     high = np.searchsorted(at, log.part[after] << 40 | log.end[after])
