@@ -100,13 +100,13 @@ class Cycle:
 class Cycles:
     """What a run has."""
 
+    operations: int
+    edges: int
     cycles: list[Cycle] = field(default_factory=list)
     """One for each of the first `MAX_CYCLES` components of a name."""
     counts: dict[str, int] = field(default_factory=dict)
     """Components by name; those of G1c without ww edges are "G1c of wr", "G1c of wr-process" and
     "G1c of wr-realtime"."""
-    operations: int = 0
-    edges: int = 0
     left: int = 0
     """Operations that were left when those on no cycle had been taken away."""
 
@@ -307,7 +307,7 @@ def _search(graph: _Dependencies, family: _Family, max_steps: int, found: Cycles
         through = np.flatnonzero(
             (part.kind == family.needed) & (of >= 0) & (of == component[part.target])
         )
-        having = np.isin(component, of[through]) & (component >= 0)
+        having = np.isin(component, of[through])
         through = through[~np.isin(of[through], component[shown & having])]
         shown |= having
         numbers, first = np.unique(of[through], return_index=True)

@@ -84,6 +84,7 @@ def test_a_serial_log_has_no_cycle() -> None:
 def test_g0_is_two_writers_in_two_orders() -> None:
     found = cycles(table(together(([("x", 0), ("y", 1)], []), ([("x", 1), ("y", 0)], []))))
     assert names(found) == {"G0"}
+    assert (found.operations, found.left) == (2, 2)
     (cycle,) = found.cycles
     assert cycle.operations == [0, 1]
     assert not cycle.fatal
