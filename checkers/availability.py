@@ -51,7 +51,8 @@ creation of what is worked on, and of others most are refused for good reasons. 
 fault held is not counted, nor what was refused because of who asked: workloads ask as former
 members on purpose."""
 TRIES: Final = 3
-"""What was tried fewer times may have met a bad moment each time."""
+"""What was tried fewer times may have met a bad moment each time. So no success is asked of a kind
+that was rarely asked for, of which fewer were tried in peace and the others were not."""
 
 KINDS: Final = Clause(
     name="kinds",
@@ -236,8 +237,10 @@ def _signs(operations: Sequence[Operation], events: RunEvents) -> tuple[Count, l
         if _succeeded(each) or (peace.holds(each) and each.asserts not in OF_THE_ASKER)
     )
     few = []
-    for f, count in sorted(asked.items()):
-        least = max(1, min(FLOOR, fair[f] // 4))
+    rare = {f for f, count in asked.items() if count < FLOOR and fair[f] < min(TRIES, count)}
+    judged = [f for f in sorted(asked) if succeeded[f] or f not in rare]
+    for f in judged:
+        count, least = asked[f], max(1, min(FLOOR, fair[f] // 4))
         if succeeded[f] < least:
             few.append(f"{succeeded[f]} of {count} {f} ({least} at least)")
     if succeeded.total() < FLOOR * len(asked):
@@ -248,7 +251,7 @@ def _signs(operations: Sequence[Operation], events: RunEvents) -> tuple[Count, l
     gone = list(_never_again(clients, events))
     notes = [f"too little succeeded to judge the run: {', '.join(few)}"] if few else []
     notes += [f"never again after the first fault: {', '.join(gone)}"] if gone else []
-    due = 2 * (len(asked) + bool(asked) + bool(processes))
+    due = 2 * (len(judged) + bool(asked) + bool(processes))
     return (due - len(few) - len(gone), due), notes
 
 

@@ -14,7 +14,7 @@ from planted_runs import MS, PLAN, Story, assert_invalid, assert_valid
 
 from checkers.availability import FLOOR, Availability, Judge, availability
 from checkers.folds.peace import FOREVER_NS, Stretch, owed
-from framework.checking.keyed import outcome_row
+from framework.checking.keyed import Outcome, outcome_row
 from framework.checking.results import CheckerResult, checker_result
 from framework.evidence.run_events import FaultRecord
 from framework.history.pairing import Operation
@@ -617,6 +617,37 @@ def test_function_that_never_succeeds_is_unknown() -> None:
     outcome = availability(story.run_events())
     assert outcome.verdict is Verdict.UNKNOWN
     assert "0 of 1 delete (1 at least)" in outcome.note
+
+
+@pytest.mark.parametrize(
+    ("in_faults", "in_peace", "missed"),
+    [(1, 2, 0), (7, 2, 0), (1, 3, 1), (0, 1, 1), (0, 2, 1), (8, 2, 1), (10, 0, 1)],
+)
+def test_what_is_rarely_asked_for_and_meets_faults_need_not_have_worked(
+    in_faults: int, in_peace: int, missed: int
+) -> None:
+    """Then it is no sign that is due, either."""
+    story = clean()
+
+    def asked(times: int) -> None:
+        for _ in range(times):
+            story.op("wait", "g", type="fail", error="NOT_ASSIGNED")
+
+    fault(story, lambda: asked(in_faults))
+    asked(in_peace)
+    outcome = availability(story.run_events())
+    note = f"0 of {in_faults + in_peace} wait (1 at least)"
+    assert (note in outcome.note) == missed
+    bare = clean()
+    fault(bare, lambda: None)
+    assert due(outcome) == due(availability(bare.run_events())) + 2 * missed
+
+
+def due(outcome: Outcome) -> int:
+    """Signs that kinds work, so many as have to be seen."""
+    count = outcome.clauses["kinds"]
+    assert isinstance(count, tuple)
+    return count[1]
 
 
 @pytest.mark.parametrize(
