@@ -24,6 +24,8 @@ PLANTED: Final = {
     "adapter": ("nodes/kraft/server.py", "import nodes.kraft.adapter.system"),
     "files": ("nodes/kafka_files/batches.py", "import nodes.kraft.wire.batches"),
     "readers": ("nodes/kraft/storage/log.py", "import nodes.kafka_files.batches"),
+    "adapting": ("nodes/disk_evidence/disk.py", "import nodes.adapting.records"),
+    "testing": ("checkers/keyed.py", "import framework.testing.story"),
     "systems": ("nodes/kafka/records.py", "import nodes.kraft.ids"),
     "disks": ("nodes/disk_evidence/disk.py", "import nodes.kafka.records"),
     "decisions": ("nodes/kraft/controller/core.py", "import time"),
