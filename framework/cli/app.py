@@ -129,8 +129,8 @@ def run(
     nemesis: Annotated[
         str,
         typer.Option(
-            help="Faults, by commas: partition, pause, kill, all, none. With options: "
-            "partition:shape=bridge,interval=2.",
+            help=f"Faults, by commas: {completion.listed('nemeses')}, all, none. With options: "
+            "NAME:KEY=VALUE,KEY=VALUE.",
             autocompletion=completion.plugins("nemeses", "all", "none"),
         ),
     ] = "none",

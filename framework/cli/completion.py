@@ -1,7 +1,7 @@
-"""Completion of names on the command line: plugins, lists of them, and stored runs.
+"""Names on the command line: plugins, lists of them, and stored runs.
 
-Every function takes what has been typed of a word and returns what it may become. Where it
-returns nothing the shell completes names of files.
+Completions take what has been typed of a word and return what it may become. Where one returns
+nothing the shell completes names of files.
 """
 
 from collections.abc import Callable
@@ -10,6 +10,11 @@ from pathlib import Path
 from framework.plugins import registry
 
 _RESULTS = Path("results")
+
+
+def listed(group: str) -> str:
+    """The names of all plugins of a group, for a text of help."""
+    return ", ".join(registry.names(group))
 
 
 def plugin(group: str, *more: str) -> Callable[[str], list[str]]:

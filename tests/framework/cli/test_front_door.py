@@ -10,6 +10,7 @@ import pytest
 
 from framework.cli import completion
 from framework.cli.app import main
+from framework.plugins import registry
 
 ROOT = Path(__file__).parents[3]
 
@@ -54,6 +55,16 @@ def test_a_shell_completes_commands_options_and_runs(tmp_path: Path) -> None:
     assert completed(tmp_path, "check", "res") == [
         "results/topics/20260101T000000.000000Z-7",
     ]
+
+
+def test_help_names_the_faults_that_are_installed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever packaged them: the engine knows none."""
+    assert completion.listed("nemeses") == ", ".join(registry.names("nemeses"))
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["run", "--help"]) == 0
+    assert f"Faults, by commas: {completion.listed('nemeses')}, all" in capsys.readouterr().out
 
 
 def test_names_of_files_are_left_to_the_shell(tmp_path: Path) -> None:
