@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.known_kafka_bugs import BUGS, NOT_SHOWN, OUT_OF_REACH, Bug
-from checkers.kafka_log.checker import LOOKED_AT, KafkaLog, judge_runs
+from checkers.kafka_log import LOOKED_AT, KafkaLog, judge_runs
 from framework.checking.reading import read_unsealed
 from framework.checking.results import CheckerResult, checker_result
 from framework.checking.run_checks import RunChecker, judged_run

@@ -19,8 +19,8 @@ import pyarrow as pa
 from benchmarks import kafka_log
 from benchmarks.histories import cell
 from benchmarks.history_files import events_of, write_lines, write_parquet
-from checkers.kafka_log.rows import rows
 from checkers.linearizability.encoding import texts
+from checkers.logs.rows import rows
 from framework.history.columns import OPERATIONS
 from framework.history.jepsen import read_jepsen
 from framework.history.reader import read

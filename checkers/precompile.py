@@ -16,9 +16,9 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
-from checkers.kafka_log import precompile as kafka_logs
 from checkers.linearizability import precompile as linearizability
 from checkers.linearizability.methods.table import METHODS
+from checkers.logs import precompile as logs
 from checkers.topic_linearizability import check_names
 from framework.history.reader import read
 
@@ -46,7 +46,7 @@ def topics() -> None:
 
 DEFAULT: Final[Mapping[str, Callable[[], None]]] = {
     "topics": topics,
-    "Kafka logs": kafka_logs.precompile,
+    "Kafka logs": logs.precompile,
     "histories": history,
 }
 """What a run needs. The longest first."""

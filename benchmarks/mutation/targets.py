@@ -50,7 +50,7 @@ _FOR_LONG: Final = (
 
 def targets() -> list[Target]:
     sources = {_module(path).name: path.read_text() for path in (ROOT / "checkers").rglob("*.py")}
-    every = [*_checkers(), *_folds(), *_kafka_log(), *_linearizability()]
+    every = [*_checkers(), *_folds(), *_logs(), *_linearizability()]
     return [
         replace(each, functions=functions([module.name for module in each.modules], sources))
         for each in every
@@ -105,14 +105,14 @@ def _users(module: str) -> set[str]:
     return found - {module}
 
 
-def _kafka_log() -> Iterator[Target]:
+def _logs() -> Iterator[Target]:
     """A target a file, with its own tests; of those that have none, with all of the checker's."""
-    home, checkers = f"{TESTS}/kafka_log", ("kafka-log",)
-    for path in sorted((ROOT / "checkers/kafka_log").glob("[!_]*.py")):
+    home, checkers = f"{TESTS}/logs", ("kafka-log",)
+    for path in sorted((ROOT / "checkers/logs").glob("[!_]*.py")):
         if path.stem != "precompile":
-            own = tuple(f"{home}/test_{each}.py" for each in _OF_KAFKA_LOG.get(path.stem, ()))
+            own = tuple(f"{home}/test_{each}.py" for each in _OF_LOGS.get(path.stem, ()))
             yield Target(
-                f"kafka-log/{path.stem}",
+                f"logs/{path.stem}",
                 (_module(path),),
                 own or (home,),
                 ROOT,
@@ -123,7 +123,7 @@ def _kafka_log() -> Iterator[Target]:
 
 
 _OF_NUMBERS: Final = ("log_numbers", "log_judge", "kafka_planted", "kafka_job", "kafka_reports")
-_OF_KAFKA_LOG: Final = {
+_OF_LOGS: Final = {
     "cycles_edges": ("cycles_edges",),
     "cycles_graph": ("cycles_graph",),
     "cycles_spread": ("cycles_suspects",),

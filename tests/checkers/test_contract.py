@@ -25,8 +25,6 @@ from framework.verdict import Verdict
 
 NAMES = registry.names("checkers")
 PAGE = Path(__file__).parents[2] / "docs/clauses.md"
-ELSEWHERE = {"kafka-log": "tests.checkers.kafka_log.test_kafka_planted"}
-"""Checkers that are a folder, and where their planted violations are."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ def loaded(name: str) -> Any:
 
 def case(name: str) -> Case:
     checker = loaded(name)
-    module = importlib.import_module(ELSEWHERE.get(name, "test_" + name.replace("-", "_")))
+    module = importlib.import_module("test_" + name.replace("-", "_"))
     if not isinstance(checker, RunChecker):
         made: Case = module.contract(Case, name)
         return made

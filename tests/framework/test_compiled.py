@@ -68,7 +68,7 @@ def test_another_place(tmp_path: Path) -> None:
 
 def test_kernels_of_the_engine_that_others_call_are_watched() -> None:
     """And no other file of the engine."""
-    sources = compiled._sources("checkers.kafka_log.records")
+    sources = compiled._sources("checkers.logs.records")
     engine = {name for name in sources if name.startswith("framework.")}
     assert engine == {"framework.history.json_columns", "framework.history.json_walk"}
 

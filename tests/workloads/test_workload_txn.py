@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 from histories import pairs
 
-from checkers.kafka_log.judge import judge
-from checkers.kafka_log.rows import rows
+from checkers.logs.judge import judge
+from checkers.logs.rows import rows
 from framework.checking.columns import Columns
 from framework.checking.runs import OPERATIONS, add_operation
 from framework.generators import clients, limit, phases, simulate, stagger

@@ -1,0 +1,125 @@
+"""The checker of stored runs: all that `judge` checks, over many runs at once."""
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.folds.topic_ids import LIVES, by_topic_id, topic_lives
+from checkers.logs import cycle_outcomes
+from checkers.logs.judge import NAME, judge
+from checkers.logs.model import SUMMARY
+from checkers.logs.rows import FS, SINGLE, rows
+from framework.checking.keyed import OUTCOME_ARROW, Outcome, outcome_row
+from framework.history.pairing import Operation
+from framework.history.reader import operations_of
+from framework.history.texts import as_json
+from framework.plugins.capabilities import OR
+from framework.plugins.checker import CLIENTS, OUTCOME_SCHEMA, Clause, DataFrame, Tables
+from framework.verdict import Verdict
+
+_BUCKETS: Final = 32
+"""Small runs are judged some at a time: a call for each would cost more than its rows."""
+LOOKED_AT: Final = (*FS, *LIVES)
+"""Operations of these kinds make up what `judge_runs` is given."""
+
+
+ONE_LOG: Final = Clause(
+    name="one-log",
+    says=SUMMARY,
+    compares="values polled, values acknowledged where some were polled, and answers of groups and "
+    "leaders",
+    floor=4,
+    because="two values, each sent and polled, are the least that can stand in a wrong order",
+    sources=(CLIENTS,),
+    blind="values that nobody polled, where nobody read to the end",
+)
+
+
+class KafkaLog:
+    """One key a partition."""
+
+    name = NAME
+    summary = SUMMARY
+    requires = frozenset({OR.join(("log-operations", "transaction-operations"))})
+    clauses = (ONE_LOG,)
+
+    def check(self, tables: Tables) -> DataFrame:
+        fs = ", ".join(f"'{f}'" for f in LOOKED_AT)
+        operations = tables.operations.where(f"f in ({fs})")
+        bucket = f"pmod(hash(run), {_BUCKETS})"
+        grouped: Any = operations.selectExpr("*", f"{bucket} as bucket").groupBy("bucket")
+        return grouped.applyInArrow(judge_runs, OUTCOME_SCHEMA)
+
+
+def judge_runs(operations: pa.Table) -> pa.Table:
+    """Outcome rows of whole runs. A run that cannot be judged is UNKNOWN, and keeps no other from
+    being judged."""
+    try:
+        made = rows(by_topic(operations))
+        judged = judge(made).select(OUTCOME_ARROW.names).cast(OUTCOME_ARROW)
+        parts = cycle_outcomes.parts_of(made)
+        of_cycles = cycle_outcomes.outcomes(*parts, NAME) if parts is not None else []
+    except Exception as error:
+        runs = operations.column("run").unique().to_pylist()
+        if len(runs) == 1:
+            return pa.Table.from_pylist([_failed(runs[0], error)], OUTCOME_ARROW)
+        each = [operations.filter(pc.equal(operations.column("run"), run)) for run in runs]
+        return pa.concat_tables(judge_runs(run) for run in each)
+    return pa.concat_tables([judged, pa.Table.from_pylist(of_cycles, OUTCOME_ARROW)])
+
+
+def by_topic(operations: pa.Table) -> pa.Table:
+    """The operations, those on partitions of topics that were deleted under the keys of their
+    topic ids: a name may have belonged to several."""
+    affected = _of_deleted_topics(operations)
+    if not affected:
+        return operations
+    single = pc.is_in(operations["f"], pa.array(SINGLE))
+    moves = pc.and_(single, pc.is_in(operations["key"], pa.array(affected)))
+    looked_at = np.flatnonzero(pc.or_(moves, pc.is_in(operations["f"], pa.array(LIVES))).to_numpy())
+    runs: dict[str, list[tuple[int, Operation]]] = defaultdict(list)
+    table = operations.take(pa.array(looked_at))
+    reported = zip(looked_at, table.column("run").to_pylist(), operations_of(table), strict=True)
+    for row, run, operation in reported:
+        runs[run].append((int(row), operation))
+    rows_, moved = list[int](), list[Operation]()
+    for own in runs.values():
+        place = {each.index: row for row, each in own}
+        lives = topic_lives(each for _, each in own)
+        named: dict[str, list[Operation]] = defaultdict(list)
+        for _, each in own:
+            if each.f in SINGLE:
+                named[str(each.key)].append(each)
+        for key, group in named.items():
+            for topic_id, found in by_topic_id(lives, group).items():
+                name = key if topic_id is None else f"{key} of {topic_id}"
+                moved += [replace(each, key=name) for each in found]
+                rows_ += [place[each.index] for each in found]
+    again = operations.take(pa.array(rows_, pa.int64()))
+    for name, column in (
+        ("key", [as_json(each.key) for each in moved]),
+        ("type", [each.type for each in moved]),
+        ("result", [None if each.end is None else as_json(each.result) for each in moved]),
+    ):
+        number = again.schema.get_field_index(name)
+        field = again.schema.field(number)
+        again = again.set_column(number, field, pa.array(column, field.type))
+    return pa.concat_tables([operations.filter(pc.invert(moves)), again])
+
+
+def _of_deleted_topics(operations: pa.Table) -> list[str]:
+    """Keys of partitions, as they stand in the table, of topics that may have been deleted."""
+    deletes = pc.and_(pc.equal(operations["f"], "delete"), pc.not_equal(operations["type"], "fail"))
+    names = set(operations.filter(deletes).column("key").unique().to_pylist())
+    data = operations.filter(pc.is_in(operations["f"], pa.array(SINGLE)))
+    keys = data.column("key").drop_null().unique().to_pylist()
+    return [key for key in keys if f'{key.rpartition("/")[0]}"' in names]
+
+
+def _failed(run: str, error: Exception) -> dict[str, Any]:
+    note = f"the checker failed: {type(error).__name__}: {error}".splitlines()[0]
+    return outcome_row(run, NAME, "", Outcome(verdict=Verdict.UNKNOWN, seen=0, note=note))

@@ -1,0 +1,141 @@
+"""Histories read in parts and judged in buckets: the same as judged whole."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from kafka_histories import Events, anything, singles, table, transactions
+
+from checkers.logs import job
+from checkers.logs.cycle_outcomes import outcomes, parts_of
+from checkers.logs.job import concluded, cycles_among, judge_shares, shares, still_known
+from checkers.logs.judge import NAME, judge
+from checkers.logs.rows import rows
+from framework.checking import keys
+from framework.checking.keyed import OUTCOME_ARROW
+from framework.history.ingest import EVENTS, PART
+from framework.history.ranges import ranges
+
+Outcomes = list[tuple[Any, ...]]
+
+
+def written(events: Events, folder: Path) -> Path:
+    path = folder / "history.jsonl"
+    lines = [{**event, "index": n, "time": n * 1_000_000} for n, event in enumerate(events)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def in_buckets(path: Path, buckets: int, size: int) -> pa.Table:
+    """What becomes of a file that is read in ranges of about `size` bytes."""
+    dealt: dict[int, list[pa.Table]] = {}
+    for source in ranges([path], 0, size):
+        for part in keys.parts_of(source):
+            for bucket, share in shares(part, buckets):
+                dealt.setdefault(bucket, []).append(share)
+    known: dict[str, frozenset[int]] = {}
+    while True:
+        results = pa.concat_tables(
+            [judge_shares(pa.concat_tables(dealt[each]), known) for each in sorted(dealt)]
+        )
+        more = still_known(results)
+        if not more:
+            return results
+        assert not more.items() <= known.items(), "a second job has to know more"
+        known = {run: known.get(run, frozenset()) | ops for run, ops in more.items()}
+
+
+def plain(outcome: pa.Table) -> Outcomes:
+    reported = outcome.select(OUTCOME_ARROW.names).to_pylist()
+    return sorted(tuple(row.values()) for row in reported)
+
+
+def whole(events: Events) -> Outcomes:
+    made = rows(table(events, "0"))
+    cycles = parts_of(made)
+    found = outcomes(*cycles, NAME) if cycles is not None else []
+    judged = judge(made).select(OUTCOME_ARROW.names).cast(OUTCOME_ARROW)
+    return plain(pa.concat_tables([judged, pa.Table.from_pylist(found, OUTCOME_ARROW)]))
+
+
+@pytest.mark.parametrize("make", [transactions, singles, anything])
+def test_parts_and_buckets_change_nothing(make: Callable[[int], Events], tmp_path: Path) -> None:
+    for seed in (1, 10, 29):
+        events = make(seed)
+        path = written(events, tmp_path)
+        expected = whole(events)
+        for buckets, size in ((1, 1 << 20), (1, 700), (2, 1 << 20), (8, 1500)):
+            assert plain(concluded(in_buckets(path, buckets, size))) == expected, (seed, buckets)
+
+
+def test_what_another_bucket_knows_is_reported(tmp_path: Path) -> None:
+    """Key 1 shows that the transaction took effect; its value of key 0 was never polled."""
+    sent = [["send", 0, [0, "lost"]], ["send", 1, [0, "seen"]]]
+    events: Events = [
+        {"type": "invoke", "process": 0, "f": "txn", "value": sent},
+        {"type": "invoke", "process": 1, "f": "send", "value": [["send", 0, "next"]]},
+        {"type": "ok", "process": 1, "f": "send", "value": [["send", 0, [1, "next"]]]},
+        {"type": "invoke", "process": 2, "f": "poll", "value": [["poll"]]},
+        {
+            "type": "ok",
+            "process": 2,
+            "f": "poll",
+            "value": [["poll", {"0": [[1, "next"]], "1": [[0, "seen"]]}]],
+        },
+    ]
+    path = written(events, tmp_path)
+    for buckets in (1, 2, 8):
+        found = concluded(in_buckets(path, buckets, 1 << 20)).to_pylist()
+        assert {row["key"] for row in found if row["verdict"] == "INVALID"} == {"0"}
+        assert plain(pa.Table.from_pylist(found, OUTCOME_ARROW)) == whole(events)
+
+
+def test_what_is_malformed_is_reported_with_its_true_index(tmp_path: Path) -> None:
+    events = transactions(3)
+    value = [["send", 1]]
+    events += [
+        {"type": "invoke", "process": 777, "f": "send", "value": value},
+        {"type": "fail", "process": 777, "f": "send", "value": value},
+    ]
+    path = written(events, tmp_path)
+    for buckets, size in ((1, 1 << 20), (4, 900)):
+        found = in_buckets(path, buckets, size).to_pylist()
+        wrong = [row for row in found if row["verdict"] == keys.MALFORMED]
+        assert [row["seen"] for row in wrong] == [len(events) - 2]
+        assert "it has to be" in wrong[0]["note"]
+
+
+def test_of_cycles_among_suspects_all_operations_are_told(tmp_path: Path) -> None:
+    """Also where nothing is suspected."""
+    verdicts = set()
+    for seed in range(3):
+        results = in_buckets(written(anything(seed), tmp_path), 2, 1 << 20)
+        *_, cycles = concluded(results).to_pylist()
+        (among,) = cycles_among(results, {cycles["run"]: 77}, NAME).to_pylist()
+        assert among == cycles | {"seen": 77}
+        verdicts.add(among["verdict"])
+        (none,) = cycles_among(results.slice(0, 0), {"0": 5}, NAME).to_pylist()
+        assert (none["verdict"], none["seen"], none["findings"]) == ("VALID", 5, "[]")
+        assert not concluded(results.slice(0, 0)).num_rows
+    assert "INVALID" in verdicts
+
+
+def test_parts_behind_the_final_phase_are_of_it_until_the_file_ends() -> None:
+    """Whichever of them say so."""
+    parts = [
+        (0, 0, 10, None),
+        (0, 1, 5, "final"),
+        (0, 2, 3, None),
+        (0, 3, 4, None),
+        (1, 0, 2, None),
+    ]
+    counts = [
+        {"role": EVENTS, "file": file, "range": number, "op": events, "phase": phase}
+        for file, number, events, phase in parts
+    ]
+    first, late = job._starts(pa.Table.from_pylist(counts, PART))
+    assert first == {0: 0, 1: 10, 2: 15, 3: 18, 1 << 32: 0}
+    assert late == {2, 3}

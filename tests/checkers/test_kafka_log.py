@@ -1,0 +1,227 @@
+"""The checker of stored runs, and `check --model kafka`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from benchmarks.kafka_log import table as numbered
+from benchmarks.kafka_log import write
+from checkers.kafka_log import KafkaLog, judge_runs
+from checkers.logs.judge import judge
+from checkers.logs.rows import rows
+from framework.checking.foreign import check_histories, find_histories, need_model
+from framework.checking.results import CheckerResult, checker_result
+from framework.errors import UsageError
+from framework.plugins import registry
+from framework.plugins.checker import Tables
+from framework.testing.judging import each_run
+from framework.verdict import Verdict
+from tests.checkers.logs.kafka_histories import Events, anything, singles, table, transactions
+from tests.checkers.logs.test_kafka_planted import CASES
+
+MALFORMED: Events = [
+    {"type": "invoke", "process": 0, "f": "send", "value": 7},
+    {"type": "ok", "process": 0, "f": "send", "value": 7},
+]
+RUNS = {"clean": transactions(1), "single": singles(1), "wrong": anything(1), "odd": MALFORMED}
+
+
+def test_it_is_found_by_its_name() -> None:
+    assert isinstance(registry.load("checkers", "kafka-log"), KafkaLog)
+
+
+def test_runs_are_judged_apart_on_spark(spark: Any) -> None:
+    operations = pa.concat_tables([table(events, run) for run, events in RUNS.items()])
+    frame = spark.createDataFrame(operations)
+    tables = Tables(
+        spark=spark, runs=[], operations=frame, nemesis=None, faults=None, each=each_run(spark, [])
+    )
+    found = [row.asDict() for row in KafkaLog().check(tables).collect()]
+    verdicts = {run: {row["verdict"] for row in found if row["run"] == run} for run in RUNS}
+    assert verdicts == {
+        "clean": {"VALID"},
+        "single": {"VALID"},
+        "wrong": {"INVALID"},
+        "odd": {"UNKNOWN"},
+    }
+    (odd,) = [row for row in found if row["run"] == "odd"]
+    assert "index 0: the result of 'send' is 7" in odd["note"]
+    alone = judge_runs(table(RUNS["wrong"], "wrong")).to_pylist()
+    assert sorted(row["findings"] for row in found if row["run"] == "wrong") == sorted(
+        row["findings"] for row in alone
+    )
+
+
+def made_anew(*, knew: str, lost: bool = False) -> Events:
+    """A topic takes the name of another. `knew`: the one that its first writer took it for."""
+    events: Events = []
+
+    def op(f: str, key: str, asked: Any, reported: Any) -> None:
+        event = {"process": 0, "f": f, "key": key, "node": "b1"}
+        events.append({**event, "type": "invoke", "value": asked})
+        events.append({**event, "type": "ok", "value": reported})
+
+    def produce(value: int, offset: int, topic: str) -> None:
+        reported = {"value": value, "acks": "all", "idempotent": True}
+        op("produce", "t/0", reported, {**reported, "offset": offset, "topic_id": topic})
+
+    def fetch(topic: str, *records: list[int], epoch: int = 0) -> None:
+        reported = {"records": list(records), "high_watermark": len(records), "leader_epoch": epoch}
+        asked = {"consumer": topic, "from": 0}
+        op("fetch", "t/0", asked, {**reported, "position": len(records), "topic_id": topic})
+
+    op("create", "t", {}, {"topic_id": "one"})
+    produce(1, 0, "one")
+    fetch("one", [0, 1], epoch=3)
+    op("delete", "t", None, {"topic_id": "one"})
+    op("create", "t", {}, {"topic_id": "two"})
+    produce(2, 0, knew)
+    produce(3, 1, "two")
+    events.append({"f": "phase", "type": "info", "process": "nemesis", "value": "final"})
+    fetch("two", [0, 2], *([] if lost else [[1, 3]]))
+    return events
+
+
+@pytest.mark.parametrize("knew", ["one", "two"])
+def test_topics_of_one_name_are_judged_apart(knew: str) -> None:
+    runs = {"anew": made_anew(knew=knew), "lost": made_anew(knew=knew, lost=True)}
+    found = judge_runs(pa.concat_tables([table(events, run) for run, events in runs.items()]))
+    verdicts = {(row["run"], row["key"]): row["verdict"] for row in found.to_pylist()}
+    assert verdicts == {
+        ("anew", "t/0 of one"): "VALID",
+        ("anew", "t/0 of two"): "VALID",
+        ("lost", "t/0 of one"): "VALID",
+        ("lost", "t/0 of two"): "INVALID",
+    }
+
+
+def test_what_a_deletion_does_not_concern_keeps_its_key() -> None:
+    """Partitions of other topics, those of a topic whose deletion was refused, and what groups
+    committed."""
+
+    def event(f: str, key: str, asked: Any, result: Any, type_: str = "ok") -> Events:
+        own = {"process": 0, "f": f, "key": key}
+        done = {**own, "type": type_, "value": result}
+        return [{**own, "type": "invoke", "value": asked}, done]
+
+    def produced(name: str, value: int, offset: int, topic: str) -> Events:
+        asked = {"value": value, "acks": "all", "idempotent": True}
+        return event("produce", f"{name}/0", asked, {**asked, "offset": offset, "topic_id": topic})
+
+    def two_lives(name: str, delete: str) -> Events:
+        return [
+            *event("create", name, {}, {"topic_id": f"{name}-1"}),
+            *produced(name, 1, 0, f"{name}-1"),
+            *event("delete", name, None, None, delete),
+            *event("create", name, {}, {"topic_id": f"{name}-2"}),
+            *produced(name, 2, 0, f"{name}-2"),
+        ]
+
+    events = [*two_lives("t", "ok"), *two_lives("u", "info")]
+    events += event("create", "tt", {}, {"topic_id": "tt-1"}) + produced("tt", 1, 0, "tt-1")
+    events += event("delete", "tt", None, None, "fail") + produced("tt", 2, 1, "tt-1")
+    events += event("commit", "t/0", {"group": "g", "generation": 1, "offset": 1}, None)
+    found = judge_runs(table([*events, *TRANSACTION])).to_pylist()
+    lives = ("t/0 of t-1", "t/0 of t-2", "u/0 of u-1", "u/0 of u-2")
+    assert {row["key"]: row["verdict"] for row in found} == dict.fromkeys(
+        ("", "1", "t/0", *lives, "tt/0"), "VALID"
+    )
+
+
+TRANSACTION: Events = [
+    {"type": "invoke", "process": 5, "f": "txn", "value": [["send", 1, "a"], ["poll"]]},
+    {"type": "ok", "process": 5, "f": "txn", "value": [["send", 1, [0, "a"]], ["poll", {}]]},
+]
+
+
+def test_a_run_that_cannot_be_judged_keeps_no_other_from_it() -> None:
+    runs = {"odd": MALFORMED, "single": RUNS["single"], "wrong": RUNS["wrong"]}
+    found = judge_runs(pa.concat_tables([table(events, run) for run, events in runs.items()]))
+    apart = [judge_runs(table(events, run)) for run, events in runs.items()]
+    assert found.to_pylist() == pa.concat_tables(apart).to_pylist()
+    odd, *others = found.to_pylist()
+    assert (odd["run"], odd["verdict"], odd["seen"]) == ("odd", "UNKNOWN", 0)
+    assert odd["note"].startswith("the checker failed: Malformed: index 0: the result of 'send'")
+    assert {row["run"] for row in others} == {"single", "wrong"}
+
+
+def test_cycles_are_an_outcome_of_the_run() -> None:
+    """Two transactions that polled what the other had not committed yet."""
+    events: Events = []
+    for process, own in enumerate([1, 2]):
+        asked = [["send", own, "v"], ["poll"]]
+        events.append({"type": "invoke", "process": process, "f": "txn", "value": asked})
+    for process, (own, other) in enumerate([(1, 2), (2, 1)]):
+        done = [["send", own, [0, "v"]], ["poll", {str(other): [[0, "v"]]}]]
+        events.append({"type": "ok", "process": process, "f": "txn", "value": done})
+    found = {row["key"]: row for row in judge_runs(table(events)).to_pylist()}
+    assert {key: row["verdict"] for key, row in found.items()} == {
+        "": "INVALID",
+        "1": "VALID",
+        "2": "VALID",
+    }
+    assert found[""]["checker"] == "kafka-log" and "G1c" in found[""]["findings"]
+
+
+def written(folder: Path, name: str, events: Events) -> Path:
+    path = folder / f"{name}.jsonl"
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    return path
+
+
+@pytest.mark.parametrize("size", [1 << 20, 2_000])
+def test_files_are_checked_by_name_of_the_model(tmp_path: Path, size: int) -> None:
+    need_model("kafka")
+    paths = [written(tmp_path, name, RUNS[name]) for name in ("clean", "single", "wrong")]
+    results = check_histories(None, find_histories(paths), "kafka", size=size)
+    assert [each.verdict for each in results] == [Verdict.VALID, Verdict.VALID, Verdict.INVALID]
+    wrong = results[2]
+    named = {op for finding in wrong.checkers[0].findings for op in finding.operations}
+    assert named == set(wrong.cited)
+
+
+def test_a_malformed_file_has_one_clear_line(tmp_path: Path) -> None:
+    given = find_histories([written(tmp_path, "odd", MALFORMED)])
+    with pytest.raises(UsageError, match=r"odd.jsonl: index 0: the result of 'send' is 7; it has"):
+        check_histories(None, given, "kafka")
+
+
+@pytest.mark.parametrize(
+    ("plant", "names"),
+    [
+        ("none", set()),
+        ("lost-write", {"lost-write", "int-poll-skip", "poll-skip"}),
+        ("G1a", {"G1a"}),
+        ("int-nonmonotonic-poll", {"int-nonmonotonic-poll", "int-poll-skip", "poll-skip"}),
+        ("two-values", {"inconsistent-offsets", "unwritten-read"}),
+    ],
+)
+def test_histories_made_by_number(plant: Any, names: set[str], tmp_path: Path) -> None:
+    found = judge(rows(numbered(4_000, 5, plant=plant))).to_pylist()
+    reported = {f["message"].split(":")[0] for row in found for f in json.loads(row["findings"])}
+    assert reported == names
+    path = tmp_path / "history.parquet"
+    assert write(path, 4_000, 5, plant=plant) == len(numbered(4_000, 5))
+    (result,) = check_histories(None, find_histories([path]), "kafka")
+    assert {f.message.split(":")[0] for f in result.checkers[0].findings} == names
+
+
+def contract(case: Any, name: str) -> Any:
+    """What `test_contract` asks for."""
+
+    def outcome(events: Events) -> CheckerResult:
+        found = judge(rows(table(events))).to_pylist()
+        return checker_result(name, "", found, clauses=KafkaLog.clauses)
+
+    return case(
+        judge=outcome,
+        clean=next(iter(CASES.values()))[0],
+        planted={
+            each: ((planted[2],), lambda planted=planted: planted[1])
+            for each, planted in CASES.items()
+        },
+        nothing=[],
+    )
