@@ -4,17 +4,22 @@ import doctest
 import re
 import sys
 import tomllib
-import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import pytest
 from tenacity import retry, retry_if_result, stop_after_delay, wait_fixed
 
+from framework.plugins import registry
 from framework.plugins.host import Completed
 
 GUIDE = Path(__file__).parents[3] / "docs" / "plugins.md"
+KINDS = {
+    "workloads", "observers", "nemeses", "checkers", "models", "hosts", "systems",
+}  # fmt: skip
+"""Of plug-ins: the page has an example of each."""
 BLOCKS = re.compile(r"^```(python|toml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -53,15 +58,37 @@ def await_(condition: Callable[[], bool]) -> None:
     holds(condition)
 
 
-def test_blocks_in_order(tmp_path: Path) -> None:
-    module = types.ModuleType("plugins_guide")  # dataclasses look their module up
-    sys.modules[module.__name__] = module
+Points = Mapping[str, Mapping[str, str]]
+
+
+def install(points: Points, module: ModuleType, where: Path, patch: pytest.MonkeyPatch) -> None:
+    """As if the page were a package: its entry points are found, and lead to its classes."""
+    about = where / "mypackage-1.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: mypackage\nVersion: 1\n")
+    lines = [
+        line
+        for group, entries in points.items()
+        for line in (f"[{group}]", *(f"{name} = {target}" for name, target in entries.items()))
+    ]
+    (about / "entry_points.txt").write_text("\n".join(lines))
+    for entries in points.values():
+        for target in entries.values():
+            patch.setitem(sys.modules, target.partition(":")[0], module)
+    patch.syspath_prepend(where)
+
+
+def test_blocks_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("plugins_guide")  # dataclasses look their module up
+    monkeypatch.setitem(sys.modules, module.__name__, module)
     names: dict[str, Any] = vars(module)
     names |= {"a_cluster": a_cluster, "a_folder": lambda: tmp_path, "await_": await_}
+    points: Points = {}
     examples = 0
     for language, block in BLOCKS.findall(GUIDE.read_text()):
         if language == "toml":
-            groups = tomllib.loads(block)["project"]["entry-points"]
+            points = tomllib.loads(block)["project"]["entry-points"]
+            install(points, module, tmp_path / "installed", monkeypatch)
         elif block.startswith(">>>"):
             test = doctest.DocTestParser().get_doctest(block, {}, GUIDE.name, str(GUIDE), 0)
             test.globs = names
@@ -70,9 +97,12 @@ def test_blocks_in_order(tmp_path: Path) -> None:
         else:
             exec(compile(block, GUIDE.name, "exec"), names)
     assert examples > 15
-    for points in groups.values():
-        for name, target in points.items():
-            assert names[target.rpartition(":")[2]].name == name
+    kinds = {group.rpartition(".")[2]: entries for group, entries in points.items()}
+    assert kinds.keys() == KINDS
+    for kind, entries in kinds.items():
+        for name in entries:
+            plugin = registry.find(kind, name)
+            assert name in (plugin.names if kind == "models" else [plugin.name])
 
 
 def test_a_page_that_is_wrong_is_seen() -> None:
