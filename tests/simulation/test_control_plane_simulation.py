@@ -33,7 +33,7 @@ def test_rules_hold(first: int) -> None:
     trace. A.1.38, A.1.39, A.1.40: snapshots are minimal, each replica's own, and with the records
     behind them the whole state. A.1.61: who is let go leads nothing. A.1.68, A.1.70: the edges of
     the life cycle, and an epoch of its own each time. D.3, D.4, D.5, D.6, D.7, D.8, D.9, D.16,
-    D.19, D.23: docs/simulation.md has the rules."""
+    D.19, D.23: docs/node.md has the rules."""
     committed = answers = operations = 0
     for seed in range(first, first + CHUNK):
         schedule = draw(seed)

@@ -2,7 +2,7 @@
 
 `scenario` plays what is written down by hand (scenario.py), `play(draw(seed))` what a seed makes
 up, and `minimal` leaves out what a failure does not need. Each says which rule broke, if any did.
-`python -m nodes.kraft.simulation` plays many seeds. docs/simulation.md has the rules.
+`python -m nodes.kraft.simulation` plays many seeds. docs/node.md has the rules.
 """
 
 from nodes.kraft.simulation.scenario import Run, scenario

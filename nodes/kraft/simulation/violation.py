@@ -1,4 +1,4 @@
-"""A rule that did not hold. Rules are named as in docs/simulation.md."""
+"""A rule that did not hold. Rules are named as in docs/node.md."""
 
 import re
 
