@@ -165,7 +165,7 @@ def test_disks_are_enough() -> None:
     result = judged(CommittedNeverLost(), mute())
     assert result.verdict is Verdict.VALID
     held = [each.name for each in result.clauses if each.verdict is Verdict.VALID]
-    assert held == ["none-dropped", "still-there", "everywhere-in-the-end"]
+    assert held == ["one-record", "none-dropped", "still-there", "everywhere-in-the-end"]
 
 
 def lose(story: Story, end: int, *nodes: str) -> None:
@@ -295,7 +295,7 @@ def test_clients_that_do_not_ask_give_no_occasion() -> None:
     story.op("describe", "t")
     story.op("describe", "t", ext={"offset": 0})
     result = clause_of(judged(CommittedNeverLost(), story), "everywhere-in-the-end")
-    assert result.verdict is None and "not shown" in result.note
+    assert result.verdict is None and "nobody was shown" in result.note
 
 
 def test_what_did_not_settle_is_no_occasion() -> None:
@@ -304,6 +304,191 @@ def test_what_did_not_settle_is_no_occasion() -> None:
     story.final(settled=False)
     result = judged(CommittedNeverLost(), story)
     assert clause_of(result, "everywhere-in-the-end").verdict is None
+
+
+# --- by what was shown --------------------------------------------------------------------
+
+
+def quorum(high_watermark: int, epoch: int = 2) -> dict[str, object]:
+    """What an observer is told of it."""
+    return {"leader": 2, "leader_epoch": epoch, "high_watermark": high_watermark, "voters": []}
+
+
+def lost_by_all(story: Story) -> None:
+    lose(story, 12, "c1", "c2", "c3", "b1", "b2", "b3")
+
+
+@PLANTED.violation(
+    "operation 0 was shown offset 13 in epoch 2",
+    "has nothing at offset 12, and ends at 12",
+    on=mute,
+)
+def record_that_clients_were_shown_is_on_no_disk(story: Story) -> None:
+    lost_by_all(story)
+
+
+@PLANTED.violation("disk of b3 has nothing at offset 12, where nothing is", on=mute)
+def record_that_clients_were_shown_before_all_settled_is_on_no_disk(story: Story) -> None:
+    lost_by_all(story)
+
+
+@PLANTED.violation("was shown offset 14", "has nothing at offset 13, and ends at 13", on=mute)
+def record_that_an_observer_was_shown_is_on_no_disk(story: Story) -> None:
+    story.ask("c1", "describe-quorum", quorum(14))
+
+
+@PLANTED.violation("was shown offset 13", "has epoch 3 at offset 12", on=mute)
+def record_of_another_epoch_than_clients_were_shown(story: Story) -> None:
+    lost_by_all(story)
+    for node in ("c1", "c2", "c3", "b1", "b2", "b3"):
+        story.disks.write(node, 3, crc=7)
+
+
+def test_what_was_shown_after_all_settled_is_committed_too() -> None:
+    story = mute()
+    shown_at(story, 14)
+    (found,) = judged(CHECKER, story).findings
+    assert found.clause == "still-there" and set(found.contracts) == {"clients", "disks"}
+
+
+def test_of_what_was_shown_and_is_lost_the_first_is_a_finding() -> None:
+    story = mute()
+    shown_at(story, 15)
+    shown_at(story, 14)
+    (found,) = judged(CHECKER, story).findings
+    assert "was shown offset 15" in found.message
+
+
+def test_what_is_shown_of_a_log_whose_beginning_is_in_snapshots_is_there() -> None:
+    story = mute()
+    for node in ("c1", "c2", "c3"):
+        story.disks.snapshot(node, 13, 2)
+        story.disks.restart(node)
+        story.disks.begin(node, 13, dropped=True)
+    result = judged(CHECKER, story)
+    assert result.verdict is Verdict.VALID, result.findings
+
+
+def test_disk_that_ends_where_the_voters_have_snapshots_alone() -> None:
+    story = mute()
+    for node in ("c1", "c2", "c3"):
+        story.disks.snapshot(node, 13, 2)
+        story.disks.restart(node)
+        story.disks.begin(node, 13, dropped=True)
+    lose(story, 11, "b1")
+    (found,) = judged(CHECKER, story).findings
+    assert "disk of b1 has nothing at offset 11" in found.message
+
+
+def test_an_observer_is_a_witness_of_what_all_had() -> None:
+    story = mute()
+    story.operations, story.nemesis = [], []
+    story.ask("b2", "describe-node", quorum(13))
+    story.final()
+    assert compared(story)[4] == (6, 6)
+    lose(story, 11, "b1")
+    (found,) = judged(CHECKER, story).findings
+    assert "disk of b1 has nothing at offset 11" in found.message
+    assert set(found.contracts) == {"ledger", "disks"}
+
+
+@PLANTED.violation(
+    "no log has both these ends", "was shown offset 13 in epoch 2", "shown offset 14", on=mute
+)
+def client_is_shown_a_later_end_of_an_earlier_epoch(story: Story) -> None:
+    shown_at(story, 14, epoch=1)
+
+
+@PLANTED.violation(
+    "no log has both these ends", "shown offset 13 in epoch 2", "offset 13 in epoch 3", on=mute
+)
+def clients_are_shown_two_ends_at_one_offset(story: Story) -> None:
+    shown_at(story, 13, epoch=3)
+
+
+@PLANTED.violation(
+    "no log has both these ends", "b1 has a snapshot up to 13, of epoch 1", "epoch 2", on=mute
+)
+def snapshot_ends_in_another_epoch_than_clients_were_shown(story: Story) -> None:
+    story.disks.snapshot("b1", 13, 1)
+
+
+def test_observers_are_not_told_of_which_epoch_the_last_record_is() -> None:
+    """A leader may tell the watermark that it knew as a follower."""
+    story = mute()
+    story.ask("c3", "describe-quorum", quorum(12, epoch=3))
+    assert_not_accused(committed_never_lost(story.run_events()))
+
+
+def led(story: Story, *nodes: str) -> None:
+    """c3 leads in epoch 3, and writes on these disks."""
+    story.disks.lead(3, 3, *nodes)
+
+
+@PLANTED.violation(
+    "by the disk of c3, the leader of epoch 3 wrote at offset 12", "shown offset 13", on=mute
+)
+def leader_by_disks_lacks_what_clients_were_shown(story: Story) -> None:
+    lose(story, 12, "c3")
+    led(story, "c3")
+
+
+@PLANTED.violation(
+    "by the disk of b1, the leader of epoch 3 wrote at offset 12", "shown offset 13", on=mute
+)
+def leader_lacked_it_by_a_log_that_was_cut_off_again(story: Story) -> None:
+    story.ask("c2", "describe-quorum", quorum(13))
+    lose(story, 12, "b1")
+    led(story, "b1")
+    lose(story, 12, "b1")
+    story.disks.write("b1", 2, "LeaderChange", crc=112, leader_id=2)
+
+
+@PLANTED.violation(
+    "by the disk of c3, the leader of epoch 3 had a record of epoch 1 at offset 12", on=mute
+)
+def leader_by_disks_has_another_record_there(story: Story) -> None:
+    lose(story, 12, "c3")
+    story.disks.write("c3", 1, crc=66)
+    led(story, "c3")
+
+
+def test_leader_by_disks_that_has_all_is_right() -> None:
+    story = mute()
+    led(story, "c1", "c2", "c3", "b1", "b2", "b3")
+    shown_at(story, 14, epoch=3)
+    result = judged(CHECKER, story)
+    assert result.verdict is Verdict.VALID, result.findings
+    assert compared(story)[1] == (13, 10)
+    story.ask("c3", "describe-quorum", quorum(14, epoch=3))
+    story.ask("c3", "describe-quorum", quorum(12, epoch=1))
+    assert compared(story)[1] == (12 + 13, 10), "epoch 2 has had a leader as well"
+
+
+def test_leader_by_disks_of_an_epoch_owes_nothing_to_its_own() -> None:
+    story = mute()
+    story.operations = []
+    shown_at(story, 13, epoch=3)
+    lose(story, 12, *("c1", "c2", "c3", "b1", "b2", "b3"))
+    led(story, "c1", "c2", "c3", "b1", "b2", "b3")
+    assert_not_accused(committed_never_lost(story.run_events()))
+
+
+def test_each_leader_that_lacks_something_is_a_finding() -> None:
+    story = mute()
+    for node in ("b1", "b2"):
+        lose(story, 12, node)
+        led(story, node)
+    lose(story, 12, "b3")
+    story.disks.write("b3", 4, crc=44)
+    found = [each for each in judged(CHECKER, story).findings if each.clause == "leaders-have-all"]
+    assert [each.message.split(" wrote")[0][-7:] for each in found] == ["epoch 3", "epoch 4"]
+
+
+def test_nobody_shown_before_a_later_leader_is_no_occasion() -> None:
+    result = judged(CHECKER, mute())
+    held = clause_of(result, "leaders-have-all")
+    assert held.verdict is None and "write no events" in held.note
 
 
 # --- what is counted ----------------------------------------------------------------------
@@ -317,10 +502,10 @@ def compared(story: Story) -> list[tuple[int, int]]:
 
 
 def test_what_is_compared() -> None:
-    assert compared(whole()) == [(6, 6), (12, 10), (6, 6), (6 + 13, 2), (6, 6)]
+    assert compared(whole()) == [(6, 6), (12, 10), (6, 6), (6 + 1 + 13, 2), (6, 6)]
     figures = committed_never_lost(whole().run_events()).figures
     assert figures == {"committed": 13, "elections": 2}
-    assert compared(mute())[2:] == [(6, 2), (6, 2), (6, 6)]
+    assert compared(mute()) == [(6, 2), (0, 10), (6, 2), (7, 2), (6, 6)]
 
 
 def test_what_is_compared_where_no_disk_was_collected() -> None:
@@ -558,7 +743,7 @@ def test_reported_records_that_are_lost_are_one_finding_of_the_first() -> None:
     lost = [
         each
         for each in committed_never_lost(story.run_events()).findings
-        if each.clause == "still-there"
+        if each.clause == "still-there" and "told that" in each.message
     ]
     assert ["offset 11" in each.message for each in lost] == [True]
 
@@ -589,8 +774,9 @@ def test_what_was_reported_after_all_settled_need_not_be_everywhere_and_the_rest
     assert "the log of c3 has nothing at offset 1" in found.message
 
 
-def shown_at(story: Story, offset: object, **more: object) -> None:
-    story.op("describe", "t", result={"topic_id": "x"}, ext={"offset": offset}, **more)
+def shown_at(story: Story, offset: object, *, epoch: int | None = None, **more: object) -> None:
+    ext = {"offset": offset} if epoch is None else {"offset": offset, "epoch": epoch}
+    story.op("describe", "t", result={"topic_id": "x"}, ext=ext, **more)
 
 
 def test_answers_that_show_no_end_of_the_log_show_none() -> None:
@@ -603,14 +789,28 @@ def test_answers_that_show_no_end_of_the_log_show_none() -> None:
     story.op("describe", "t")
     story.operations.append(replace(story.op("describe", "t"), ext=None))
     story.invoke("describe", "t")
+    story.ask("c1", "describe-quorum", quorum(-1))
+    story.ask("c1", "describe-quorum", type="fail", error="TIMEOUT")
+    story.ask("c1", "log-ends", {"high_watermark": 99})
+    story.final()
+    assert_not_accused(committed_never_lost(story.run_events()))
+    assert clause_of(judged(CHECKER, story), "everywhere-in-the-end").verdict is Verdict.VALID
+
+
+def test_what_is_shown_once_the_cluster_was_seen_to_settle_is_not_yet_everywhere() -> None:
+    story = mute()
+    story.operations, story.nemesis = [], []
+    lose(story, 11, "b1")
+    shown_at(story, 11)
     late = story.invoke("describe", "t")
     story.final()
-    story.complete(late, ext={"offset": 99})
+    story.complete(late, ext={"offset": 13})
     at_once = story.invoke("describe", "t")
-    story.complete(at_once, ext={"offset": 99})
+    story.complete(at_once, ext={"offset": 12})
     moment = next(each.time_ns for each in story.nemesis if each.f == "settle")
     story.operations[-1] = replace(story.operations[-1], completed_ns=moment)
-    story.operations.append(replace(story.operations[-1], index=500, completed_ns=None))
+    last = replace(story.operations[-1], index=500, completed_ns=None, ext={"offset": 12})
+    story.operations.append(last)
     assert_not_accused(committed_never_lost(story.run_events()))
     assert clause_of(judged(CHECKER, story), "everywhere-in-the-end").verdict is Verdict.VALID
 

@@ -1,0 +1,60 @@
+"""How far the metadata log was committed, by what clients and the harness's observers were shown.
+
+A read of a topic says up to where the log was read, and nodes tell anybody their high watermark.
+Neither needs a node's events, and both have a place in the history: what was committed when an
+answer came is committed for good.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from framework.evidence.run_events import RunEvents
+from framework.history.event import Recorded
+from framework.history.pairing import Operation
+
+SHOWS: Final = ("describe", "follow")
+"""Operations of clients whose answers say where in the log they were read."""
+TELLS: Final = ("describe-node", "describe-quorum", "metadata-log")
+"""Questions of observers that are answered with a high watermark."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEnd:
+    """All below `end` was committed when `operation` ended, by leaders of epochs up to `by_epoch`.
+    `last_epoch`: that of the record before `end`. None: not told."""
+
+    end: int
+    by_epoch: int | None
+    last_epoch: int | None
+    operation: Operation
+
+    def __str__(self) -> str:
+        shown = f"operation {self.operation.index} was shown offset {self.end}"
+        return shown if self.by_epoch is None else f"{shown} in epoch {self.by_epoch}"
+
+
+def shown_ends(events: RunEvents) -> list[ShownEnd]:
+    """In the order in which they were shown; each once."""
+    first: dict[tuple[int, int | None, int | None], ShownEnd] = {}
+    for each in sorted(_ends(events), key=lambda shown: shown.operation.end or 0):
+        first.setdefault((each.end, each.by_epoch, each.last_epoch), each)
+    return list(first.values())
+
+
+def _ends(events: RunEvents) -> Iterator[ShownEnd]:
+    for each in events.operations:
+        if each.ok and each.f in SHOWS and (end := _number(each.ext, "offset")):
+            # A leader knows what is committed once a record of its own epoch is.
+            epoch = _number(each.ext, "epoch")
+            yield ShownEnd(end, epoch, epoch, each)
+    for each in events.observations:
+        if each.ok and each.f in TELLS and (end := _number(each.result, "high_watermark")):
+            # It may be what the node knew before this epoch: of which epoch the last of it is?
+            yield ShownEnd(end, _number(each.result, "leader_epoch"), None, each)
+
+
+def _number(fields: Mapping[str, Recorded] | None, name: str) -> int | None:
+    """None: there is none, or nobody knows it."""
+    found = (fields or {}).get(name)
+    return found if isinstance(found, int) and found >= 0 else None
