@@ -142,7 +142,7 @@ def _table(story: _Story, first: int, last: int, plant: Plant, run: str) -> pa.T
     rows = np.arange(first, last)
     produces = story.produces[rows]
     turn, client = rows // CLIENTS, rows % CLIENTS
-    op, end = turn * 2 * CLIENTS + client, (turn * 2 + 1) * CLIENTS + client
+    index, end = turn * 2 * CLIENTS + client, (turn * 2 + 1) * CLIENTS + client
     failed = rows == (story.victim if plant == "G1a" else -1)
     silent = story.silent[rows]
     answered = pa.array(~(silent | failed))
@@ -152,7 +152,7 @@ def _table(story: _Story, first: int, last: int, plant: Plant, run: str) -> pa.T
     nothing = pa.nulls(len(rows), pa.string())
     columns = {
         "run": pa.repeat(run, len(rows)),
-        "op": op,
+        "index": index,
         "end": end,
         "process": client.astype(str),
         "f": np.where(produces, "produce", "fetch"),
@@ -161,7 +161,7 @@ def _table(story: _Story, first: int, last: int, plant: Plant, run: str) -> pa.T
         "type": done,
         "result": pc.if_else(answered, reported, "null"),
         "node": pa.repeat("b1", len(rows)),
-        "invoked_ns": op * STEP_NS,
+        "invoked_ns": index * STEP_NS,
         "completed_ns": end * STEP_NS,
         "phase": np.where(rows >= story.final, "final", "main"),
     }

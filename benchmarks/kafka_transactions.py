@@ -177,13 +177,13 @@ def _table(story: _Story, first: int, last: int, run: str) -> pa.Table:
 
 def _made(run: str, number: Ints, **columns: pa.Array) -> pa.Table:
     turn, client = number // CLIENTS, number % CLIENTS
-    op, end = turn * 2 * CLIENTS + client, (turn * 2 + 1) * CLIENTS + client
+    index, end = turn * 2 * CLIENTS + client, (turn * 2 + 1) * CLIENTS + client
     columns |= {
         "run": pa.repeat(run, len(number)),
-        "op": pa.array(op),
+        "index": pa.array(index),
         "end": pa.array(end),
         "process": pa.array(client.astype(str)),
-        "invoked_ns": pa.array(op * STEP_NS),
+        "invoked_ns": pa.array(index * STEP_NS),
         "completed_ns": pa.array(end * STEP_NS),
         "phase": pa.repeat("main", len(number)),
     }

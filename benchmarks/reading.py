@@ -60,7 +60,7 @@ def transactions(operations: int) -> pa.Table:
     ]
     columns = {
         "run": pa.repeat("r", operations),
-        "op": pa.array(range(0, 2 * operations, 2)),
+        "index": pa.array(range(0, 2 * operations, 2)),
         "end": pa.array(range(1, 2 * operations, 2)),
         "process": pa.repeat("0", operations),
         "f": pa.repeat("txn", operations),

@@ -141,12 +141,13 @@ def _disagreement(key: Keyed, decided: Decided) -> Outcome:
         note = f"{search.method} says INVALID, {along.method} has an order: one of them is wrong"
         return Outcome(verdict=Verdict.UNKNOWN, seen=key.seen, figures=figures, note=note)
     rows = [along.culprit, *(row for row in along.involved if row != along.culprit)]
-    ops = [int(key.encoded.call[row]) for row in rows if row >= 0]
+    indices = [int(key.encoded.call[row]) for row in rows if row >= 0]
+    named = ", ".join(map(str, indices))
     message = (
         f"some order explains all operations ({search.method}), but not the order of the "
-        f"system's own log: {along.note or 'see the operations'} (index {', '.join(map(str, ops))})"
+        f"system's own log: {along.note or 'see the operations'} (index {named})"
     )
-    finding = Finding(message=message, operations=ops)
+    finding = Finding(message=message, operations=indices)
     return Outcome(
         verdict=Verdict.VALID, seen=key.seen, figures=figures, findings=[finding], note=message
     )

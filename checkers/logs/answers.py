@@ -48,7 +48,7 @@ def _epochs(log: Log, order: Order) -> list[Cases]:
     in_time = _falls(log, fetches, group, log.epoch[fetches])
     polls = order.rows[~order.sends]
     polls = polls[(log.epoch[polls] != NONE) & (log.offset[polls] != NONE)]
-    by = polls[np.lexsort((log.op[polls], log.epoch[polls], log.offset[polls], log.part[polls]))]
+    by = polls[np.lexsort((log.index[polls], log.epoch[polls], log.offset[polls], log.part[polls]))]
     # At one offset they rise, in this order.
     falls = (log.part[by[1:]] == log.part[by[:-1]]) & (log.epoch[by[1:]] < log.epoch[by[:-1]])
     name = "leader-epoch-regress"
@@ -63,16 +63,16 @@ def _tell_epoch(log: Log, before: int, after: int) -> str:
     who = log.client_name(after) if node < 0 else str(log.nodes[node].as_py())
     whose = f"of {who}" if node < 0 else f"{who} answered"
     return (
-        f"{whose} in leader epoch {log.epoch[before]} (operation {log.op[before]}), and after it "
-        f"had, in {log.epoch[after]} (operation {log.op[after]})"
+        f"{whose} in leader epoch {log.epoch[before]} (operation {log.index[before]}), and after "
+        f"it had, in {log.epoch[after]} (operation {log.index[after]})"
     )
 
 
 def _tell_epochs_of_log(log: Log, before: int, after: int) -> str:
     return (
         f"offset {log.offset[before]} is of leader epoch {log.epoch[before]} by operation "
-        f"{log.op[before]}, and offset {log.offset[after]}, behind it, of {log.epoch[after]} by "
-        f"operation {log.op[after]}"
+        f"{log.index[before]}, and offset {log.offset[after]}, behind it, of {log.epoch[after]} by "
+        f"operation {log.index[after]}"
     )
 
 
@@ -89,8 +89,8 @@ def _watermarks(log: Log) -> Cases:
 def _tell_watermark(log: Log, before: int, after: int) -> str:
     return (
         f"the leader of epoch {log.epoch[after]} said {log.watermark[before]} in operation "
-        f"{log.op[before]}, and {log.watermark[after]} in operation {log.op[after]}, which began "
-        f"after the other had ended"
+        f"{log.index[before]}, and {log.watermark[after]} in operation {log.index[after]}, which "
+        f"began after the other had ended"
     )
 
 
@@ -101,14 +101,14 @@ def _above(log: Log, order: Order) -> Cases:
     polls = polls[known & (log.offset[polls] >= log.watermark[polls])]
     first = np.ones(len(polls), np.bool_)
     first[1:] = (log.part[polls[1:]] != log.part[polls[:-1]]) | (
-        log.op[polls[1:]] != log.op[polls[:-1]]
+        log.index[polls[1:]] != log.index[polls[:-1]]
     )
     return Cases("read-above-high-watermark", [polls[first]], _tell_above)
 
 
 def _tell_above(log: Log, poll: int) -> str:
     return (
-        f"operation {log.op[poll]} polled {log.text(poll)} at offset {log.offset[poll]}; the "
+        f"operation {log.index[poll]} polled {log.text(poll)} at offset {log.offset[poll]}; the "
         f"answer's high watermark is {log.watermark[poll]}"
     )
 
@@ -136,8 +136,8 @@ def _sought(log: Log, before: Ints, after: Ints) -> np.ndarray:
     """Whether somebody moved a consumer of the part on purpose between two commits."""
     moves = log.having(Kind.SEEK, Kind.ASSIGN, Kind.SUBSCRIBE)
     moves = moves[(log.kind[moves] == Kind.SEEK) | log.flagged(Flag.FROM_BEGINNING)[moves]]
-    at = log.part[moves] << 40 | log.op[moves]
-    low = np.searchsorted(at, log.part[before] << 40 | log.op[before])
+    at = log.part[moves] << 40 | log.index[moves]
+    low = np.searchsorted(at, log.part[before] << 40 | log.index[before])
     high = np.searchsorted(at, log.part[after] << 40 | log.end[after])
     made: np.ndarray = high > low
     return made
@@ -149,16 +149,17 @@ def _group(log: Log, row: int) -> str:
 
 def _tell_commit(log: Log, before: int, after: int) -> str:
     return (
-        f"{_group(log, after)} had committed {log.offset[before]} (operation {log.op[before]}) "
-        f"when it committed {log.offset[after]} (operation {log.op[after]}), with no seek between"
+        f"{_group(log, after)} had committed {log.offset[before]} (operation {log.index[before]}) "
+        f"when it committed {log.offset[after]} (operation {log.index[after]}), with no seek "
+        f"between"
     )
 
 
 def _tell_stale(log: Log, before: int, after: int) -> str:
     return (
         f"{_group(log, after)} had committed in generation {log.epoch[before]} (operation "
-        f"{log.op[before]}), and a commit of generation {log.epoch[after]} was taken after that "
-        f"(operation {log.op[after]})"
+        f"{log.index[before]}), and a commit of generation {log.epoch[after]} was taken after that "
+        f"(operation {log.index[after]})"
     )
 
 
@@ -168,18 +169,18 @@ def _committed(log: Log) -> Cases:
     rows = log.having(Kind.COMMIT, Kind.COMMITTED)
     rows = rows[(log.kind[rows] == Kind.COMMITTED) | (log.type[rows] != FAIL)]
     group = log.part[rows] << 32 | log.group[rows]
-    by = np.lexsort((log.op[rows], group))
+    by = np.lexsort((log.index[rows], group))
     rows, group = rows[by], group[by]
     asks = log.kind[rows] == Kind.COMMITTED
     _, offset = np.unique(log.offset[rows], return_inverse=True)
-    times = np.concatenate([log.op[rows], log.end[rows]])
+    times = np.concatenate([log.index[rows], log.end[rows]])
     which = np.tile(np.arange(len(rows)), 2)
     order = np.lexsort((times, group[which]))
     order = order[times[order] != NEVER]
     ok = log.type[rows] == OK
     until = np.where(ok, log.end[rows], NEVER)  # what has no answer may take effect at any time
     overwritten = stale_answers(
-        group, log.op[rows], until, ok, asks, offset, which[order], order < len(rows)
+        group, log.index[rows], until, ok, asks, offset, which[order], order < len(rows)
     )
     reported = np.flatnonzero(overwritten >= 0)
     lower = log.offset[rows[reported]] < log.offset[rows[overwritten[reported]]]
@@ -191,8 +192,8 @@ def _committed(log: Log) -> Cases:
 def _tell_committed(log: Log, commit: int, ask: int) -> str:
     offset = "that nothing was" if log.offset[ask] == NONE else str(log.offset[ask])
     return (
-        f"{_group(log, ask)} had committed {log.offset[commit]} (operation {log.op[commit]}) when "
-        f"it was told {offset} (operation {log.op[ask]}), which no commit since explains"
+        f"{_group(log, ask)} had committed {log.offset[commit]} (operation {log.index[commit]}) "
+        f"when it was told {offset} (operation {log.index[ask]}), which no commit since explains"
     )
 
 
@@ -203,7 +204,7 @@ def _unwritten_commits(log: Log) -> Cases:
     place = _numbered(log.part[rows] << 32 | log.group[rows], log.offset[rows])
     asks = log.kind[rows] == Kind.COMMITTED
     begun = np.full(len(rows) + 1, NEVER, np.int64)
-    np.minimum.at(begun, place[~asks], log.op[rows[~asks]])
+    np.minimum.at(begun, place[~asks], log.index[rows[~asks]])
     reported = rows[asks]
     return Cases(
         "unwritten-commit",
@@ -215,7 +216,7 @@ def _unwritten_commits(log: Log) -> Cases:
 def _tell_unwritten_commit(log: Log, ask: int) -> str:
     return (
         f"{_group(log, ask)} was told that {log.offset[ask]} was committed (operation "
-        f"{log.op[ask]}), which nobody had"
+        f"{log.index[ask]}), which nobody had"
     )
 
 
@@ -240,23 +241,23 @@ def _joins(log: Log) -> list[Cases]:
 def _tell_stale_since(log: Log, commit: int, join: int) -> str:
     return (
         f"{log.client_name(join)} had joined {_group(log, commit)} in generation "
-        f"{log.epoch[join]} (operation {log.op[join]}), and a commit of generation "
-        f"{log.epoch[commit]} was taken after that (operation {log.op[commit]})"
+        f"{log.epoch[join]} (operation {log.index[join]}), and a commit of generation "
+        f"{log.epoch[commit]} was taken after that (operation {log.index[commit]})"
     )
 
 
 def _tell_generation(log: Log, own: int, join: int) -> str:
     return (
         f"{log.client_name(join)} had joined {_group(log, own)} in generation {log.epoch[join]} "
-        f"(operation {log.op[join]}), and {log.client_name(own)} after that in generation "
-        f"{log.epoch[own]} (operation {log.op[own]})"
+        f"(operation {log.index[join]}), and {log.client_name(own)} after that in generation "
+        f"{log.epoch[own]} (operation {log.index[own]})"
     )
 
 
 def _owners(log: Log) -> Cases:
     owns = log.having(Kind.OWN)
     group = _numbered(log.part[owns] << 32 | log.group[owns], log.epoch[owns])
-    by = np.lexsort((log.op[owns], group))
+    by = np.lexsort((log.index[owns], group))
     owns, group = owns[by], group[by]
     first = np.searchsorted(group, group)
     other = np.flatnonzero(log.client[owns] != log.client[owns[first]])
@@ -268,7 +269,7 @@ def _owners(log: Log) -> Cases:
 def _tell_owners(log: Log, one: int, other: int) -> str:
     return (
         f"in generation {log.epoch[one]} of {_group(log, one)}, {log.client_name(one)} owns it "
-        f"(operation {log.op[one]}), and {log.client_name(other)} (operation {log.op[other]})"
+        f"(operation {log.index[one]}), and {log.client_name(other)} (operation {log.index[other]})"
     )
 
 
@@ -278,9 +279,9 @@ def _tell_owners(log: Log, one: int, other: int) -> str:
 def _falls(log: Log, rows: Ints, group: Ints, worth: Ints, end: Ints | None = None) -> list[Ints]:
     """Pairs of rows of one group: the later, invoked after the earlier had ended, is worth less
     than it, the worthiest of those before. `end`: instead of the operations' own."""
-    op, end = log.op[rows], log.end[rows] if end is None else end
-    by_op, by_end = np.lexsort((op, group)), np.lexsort((end, group))
-    best = latest_before(group, op, end, worth, by_op, by_end)
+    index, end = log.index[rows], log.end[rows] if end is None else end
+    by_index, by_end = np.lexsort((index, group)), np.lexsort((end, group))
+    best = latest_before(group, index, end, worth, by_index, by_end)
     after = np.flatnonzero(best >= 0)
     after = after[worth[after] < worth[best[after]]]
     return [rows[best[after]], rows[after]]

@@ -94,5 +94,5 @@ def _shown(log: Log, cases: Cases, part: Ints) -> list[int]:
 
 def _finding(log: Log, cases: Cases, case: int) -> Finding:
     rows = [int(cited[case]) for cited in cases.cited]
-    operations = sorted({int(log.op[row]) for row in rows})
+    operations = sorted({int(log.index[row]) for row in rows})
     return Finding(message=f"{cases.name}: {cases.tell(log, *rows)}", operations=operations)

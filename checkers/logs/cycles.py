@@ -123,9 +123,9 @@ def cycles(rows: pa.Table) -> Cycles:
 def search(vertices: pa.Table, edges: pa.Table, max_steps: int = MAX_STEPS) -> Cycles:
     """The cycles of one run, from all its `VERTICES` and `EDGES`, in any order."""
     graph = _Dependencies.of(vertices, edges)
-    found = Cycles(operations=len(graph.op), edges=len(graph.kind))
+    found = Cycles(operations=len(graph.index), edges=len(graph.kind))
     graph = graph.trimmed()
-    found.left = len(graph.op)
+    found.left = len(graph.index)
     if found.left:
         graph = graph.by_itself()
         for family in _FAMILIES:
@@ -137,7 +137,7 @@ def search(vertices: pa.Table, edges: pa.Table, max_steps: int = MAX_STEPS) -> C
 class _Dependencies:
     """Vertices are operations, by rising index, and after them instants."""
 
-    op: Ints
+    index: Ints
     end: Ints
     completed: Mask
     total: int
@@ -152,35 +152,35 @@ class _Dependencies:
     @staticmethod
     def of(vertices: pa.Table, table: pa.Table) -> "_Dependencies":
         kinds, a, b = (table[name].to_numpy() for name in ("kind", "a", "b"))
-        op, first = np.unique(vertices["op"].to_numpy(), return_index=True)
+        index, first = np.unique(vertices["index"].to_numpy(), return_index=True)
         kept = completed = vertices["type"].to_numpy()[first] == OK
         if not completed.all():
             kept = completed.copy()
-            kept[places(op, a[kinds == PROVEN])] = True
-            op, first, completed = op[kept], first[kept], completed[kept]
+            kept[places(index, a[kinds == PROVEN])] = True
+            index, first, completed = index[kept], first[kept], completed[kept]
         end = vertices["end"].fill_null(-1).to_numpy()[first]
         client = codes(vertices["client"])[first]
-        source, target = places(op, a), places(op, b)
+        source, target = places(index, a), places(index, b)
         if not kept.all():
             across = stitched(table, source < 0, target < 0)
             table = pa.concat_tables([table, across]).unify_dictionaries()
             kinds = table["kind"].to_numpy()
-            source = np.concatenate((source, places(op, across["a"].to_numpy())))
-            target = np.concatenate((target, places(op, across["b"].to_numpy())))
+            source = np.concatenate((source, places(index, across["a"].to_numpy())))
+            target = np.concatenate((target, places(index, across["b"].to_numpy())))
         there = (source >= 0) & (target >= 0) & (source != target)
         row = np.flatnonzero((kinds != PROVEN) & there).astype(np.int32)
-        parts = [(source[row], target[row]), process_edges(client, op, end, completed)]
-        instants, realtime = realtime_edges(op, end, completed)
+        parts = [(source[row], target[row]), process_edges(client, index, end, completed)]
+        instants, realtime = realtime_edges(index, end, completed)
         parts.append(realtime)
         following = [
             np.full(len(parts[1][0]), PROCESS, np.int8),
             np.full(len(parts[2][0]), REALTIME, np.int8),
         ]
         return _Dependencies(
-            op,
+            index,
             end,
             completed,
-            len(op) + instants,
+            len(index) + instants,
             np.concatenate((kinds[row], *following)),
             np.concatenate([part[0] for part in parts]),
             np.concatenate([part[1] for part in parts]),
@@ -199,10 +199,10 @@ class _Dependencies:
     def by_itself(self) -> "_Dependencies":
         """With instants of its own operations: what is found does not depend on what was around."""
         lasting = self.only(self.kind != REALTIME)
-        instants, (source, target) = realtime_edges(self.op, self.end, self.completed)
+        instants, (source, target) = realtime_edges(self.index, self.end, self.completed)
         return replace(
             lasting,
-            total=len(self.op) + instants,
+            total=len(self.index) + instants,
             kind=np.concatenate((lasting.kind, np.full(len(source), REALTIME, np.int8))),
             source=np.concatenate((lasting.source, source)),
             target=np.concatenate((lasting.target, target)),
@@ -216,9 +216,9 @@ class _Dependencies:
         some = self.only(kept)
         return replace(
             some,
-            op=self.op[left[: len(self.op)]],
-            end=self.end[left[: len(self.op)]],
-            completed=self.completed[left[: len(self.op)]],
+            index=self.index[left[: len(self.index)]],
+            end=self.end[left[: len(self.index)]],
+            completed=self.completed[left[: len(self.index)]],
             total=int(left.sum()),
             source=new[some.source].astype(np.int32),
             target=new[some.target].astype(np.int32),
@@ -258,7 +258,7 @@ class _Dependencies:
 
     def graph(self) -> Graph:
         # To the instant of its end is the step of a realtime edge; what follows is free.
-        steps = (self.kind != REALTIME) | (self.source < len(self.op))
+        steps = (self.kind != REALTIME) | (self.source < len(self.index))
         return Graph.of(self.total, self.source, self.target, steps.astype(np.int8))
 
 
@@ -318,7 +318,7 @@ def _search(graph: _Dependencies, family: _Family, max_steps: int, found: Cycles
             edges, shortest = _shortest(
                 part, whole, component, through[of[through] == number], max_steps
             )
-            size = int((component[: len(graph.op)] == number).sum())
+            size = int((component[: len(graph.index)] == number).sum())
             found.cycles.append(
                 Cycle(f"{family.name}{suffix}", edges, called in FATAL, shortest, size)
             )
@@ -347,14 +347,14 @@ def _without_instants(part: _Dependencies, numbers: Sequence[int]) -> list[Edge]
     begin = -1
     for number in numbers:
         source, target = int(part.source[number]), int(part.target[number])
-        begin = source if source < len(part.op) else begin
-        if target >= len(part.op):
+        begin = source if source < len(part.index) else begin
+        if target >= len(part.index):
             continue
         reported = [None] * 3
         if number < len(part.row):
             row = int(part.row[number])
             reported = [part.table[name][row].as_py() for name in ("key", "offset", "next")]
         found.append(
-            Edge(int(part.op[begin]), int(part.op[target]), int(part.kind[number]), *reported)
+            Edge(int(part.index[begin]), int(part.index[target]), int(part.kind[number]), *reported)
         )
     return found

@@ -39,7 +39,7 @@ EDGES: Final = pa.schema(
 that b sent to its `next` offset. An edge may be there several times. Whether an indeterminate
 operation took effect may be shown by another key: `stitched` is for those that did not."""
 VERTICES: Final = pa.schema(
-    {"run": _NAME, "op": pa.int64(), "end": pa.int64(), "client": _NAME, "type": pa.int8()}
+    {"run": _NAME, "index": pa.int64(), "end": pa.int64(), "client": _NAME, "type": pa.int8()}
 )
 """Operations that sent or polled. One may be there several times."""
 COUNTS: Final = pa.schema({"run": pa.string(), "operations": pa.int64()})
@@ -69,13 +69,13 @@ def overlapping(rows: pa.Table) -> pa.Table:
     a, b = (np.concatenate(each) for each in zip(log.follows(), log.polls(), strict=True))
     done = rows["end"].fill_null(NEVER).to_numpy().copy()
     done[log.type != OK] = NEVER
-    kept = (done[a] >= log.op[b]) & (log.op[a] != log.op[b])
-    kept &= _first(log.op[a], log.op[b], log.run[a])
+    kept = (done[a] >= log.index[b]) & (log.index[a] != log.index[b])
+    kept &= _first(log.index[a], log.index[b], log.run[a])
     proven = log.proven()[0]
-    proven = proven[_first(log.op[proven], log.run[proven])]
+    proven = proven[_first(log.index[proven], log.run[proven])]
     a, b = (np.concatenate([each[kept], proven]) for each in (a, b))
     run = rows["run"].take(pa.array(a)).cast(pa.string()).cast(pa.int64())
-    return pa.table([run, log.op[a], log.op[b], done[b]], schema=LEAN)
+    return pa.table([run, log.index[a], log.index[b], done[b]], schema=LEAN)
 
 
 def completed(rows: pa.Table) -> pa.Table:
@@ -102,8 +102,8 @@ def vertices(rows: pa.Table) -> pa.Table:
     """The `VERTICES` of any rows."""
     record = pc.or_(_is(rows, Kind.SEND), _is(rows, Kind.POLL))
     rows = rows.filter(pc.and_(record, pc.not_equal(rows["type"], FAIL))).select(VERTICES.names)
-    op, run = rows["op"].to_numpy(), codes(rows["run"])
-    return rows.filter(pa.array(_first(op, run))).cast(VERTICES)
+    index, run = rows["index"].to_numpy(), codes(rows["run"])
+    return rows.filter(pa.array(_first(index, run))).cast(VERTICES)
 
 
 def stitched(edges: pa.Table, a_gone: Mask, b_gone: Mask) -> pa.Table:
@@ -143,7 +143,7 @@ class _Log:
 
     rows: pa.Table
     run: Ints
-    op: Ints
+    index: Ints
     type: NDArray[np.int8]
     sends: Mask
     partition: Ints
@@ -159,7 +159,7 @@ class _Log:
 
     @staticmethod
     def of(rows: pa.Table) -> "_Log":
-        run, op = codes(rows["run"]), rows["op"].to_numpy()
+        run, index = codes(rows["run"]), rows["index"].to_numpy()
         types = rows["type"].to_numpy()
         sends = rows["kind"].to_numpy() == int(Kind.SEND)
         partition = _pairs(run, codes(rows["key"]))
@@ -170,8 +170,8 @@ class _Log:
         placed = np.flatnonzero(rows["offset"].is_valid().to_numpy())
         at = rows["offset"].fill_null(-1).to_numpy()[placed]
         offset = _only(version[placed], at, at, count)
-        writer = _only(version[sends], op[sends], np.flatnonzero(sends), count)
-        return _Log(rows, run, op, types, sends, partition, version, writer, sure, offset)
+        writer = _only(version[sends], index[sends], np.flatnonzero(sends), count)
+        return _Log(rows, run, index, types, sends, partition, version, writer, sure, offset)
 
     def follows(self) -> tuple[Ints, Ints]:
         """Rows of sends, and of those of the next versions."""
@@ -198,18 +198,20 @@ class _Log:
 
     def table(self, kind: int, a: Ints, b: Ints) -> pa.Table:
         """Edges between the operations of rows; none from a completed one to itself."""
-        kept = (self.op[a] != self.op[b]) | (self.type[a] != OK)
+        kept = (self.index[a] != self.index[b]) | (self.type[a] != OK)
         offset = self.offset[self.version]
         if kind == WR:
             # Of an edge that is there again and again, that of the least offset is always kept.
-            kept &= _first(self.op[a], self.op[b], self.partition[a]) | _falls(_late(offset[a]))
+            kept &= _first(self.index[a], self.index[b], self.partition[a]) | _falls(
+                _late(offset[a])
+            )
         a, b = a[kept], b[kept]
         of = pa.array(a)
         columns = {
             "run": self.rows["run"].take(of),
             "kind": pa.array(np.full(len(a), kind, np.int8)),
-            "a": pa.array(self.op[a]),
-            "b": pa.array(self.op[b]),
+            "a": pa.array(self.index[a]),
+            "b": pa.array(self.index[b]),
             "key": self.rows["key"].take(of),
             "offset": pa.array(offset[a], mask=offset[a] < 0),
             "next": pa.array(offset[b], mask=(offset[b] < 0) | (kind != WW)),

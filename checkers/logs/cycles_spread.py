@@ -50,8 +50,8 @@ def _unheard(found: pa.Table, known: Passed) -> pa.Table:
     """Spans of what was passed on in the last round, and others did not know by then."""
     passed = found.filter(pa.array(found["what"].to_numpy() == PASSED))
     heard = {
-        (run, op): potential
-        for run, op, potential in zip(known.run, known.op, known.potential, strict=True)
+        (run, index): potential
+        for run, index, potential in zip(known.run, known.index, known.potential, strict=True)
     }
     rows = [
         {"run": row["run"], "what": SPAN, "x": row["z"], "y": row["y"], "z": row["y"]}
@@ -65,7 +65,7 @@ def _unheard(found: pa.Table, known: Passed) -> pa.Table:
 class Suspects:
     """Of one run: operations that may be on cycles, and spans of indices in which all may be."""
 
-    ops: Ints
+    indices: Ints
     low: Ints
     high: Ints
     proven: int
@@ -79,38 +79,38 @@ class Suspects:
             mine = found.filter(pc.equal(found["run"], run))
             what, x, y = (mine[name].to_numpy() for name in ("what", "x", "y"))
             low, high, _ = united(x[what == SPAN], y[what == SPAN])
-            ops = np.unique(x[what == SUSPECT])
-            made[str(run)] = Suspects(ops, low, high, len(np.unique(x[what == PROVEN])))
+            indices = np.unique(x[what == SUSPECT])
+            made[str(run)] = Suspects(indices, low, high, len(np.unique(x[what == PROVEN])))
         return made
 
     @property
     def any(self) -> bool:
-        return bool(len(self.ops) or len(self.low))
+        return bool(len(self.indices) or len(self.low))
 
-    def among(self, op: Ints, end: Ints) -> Mask:
+    def among(self, index: Ints, end: Ints) -> Mask:
         """Which operations, invoked and ended then, are. A potential is never below the index of
         an operation; and above that of its end only in a span that begins there."""
-        at = np.searchsorted(self.high, op)
+        at = np.searchsorted(self.high, index)
         at[at == len(self.high)] = -1
-        within = np.zeros(len(op), np.bool_)
+        within = np.zeros(len(index), np.bool_)
         if len(self.high):
             within = (at >= 0) & (self.low[at] <= end)
-        return within | np.isin(op, self.ops)
+        return within | np.isin(index, self.indices)
 
 
 def parts_among(rows: pa.Table, suspects: Mapping[str, Suspects]) -> tuple[pa.Table, pa.Table]:
     """The edges and vertices of some keys that suspects have."""
     of_any, between = vertices(rows), edges(rows)
     kept, tied = np.zeros(len(of_any), np.bool_), np.zeros(len(between), np.bool_)
-    op, a, b = of_any["op"].to_numpy(), between["a"].to_numpy(), between["b"].to_numpy()
+    index, a, b = of_any["index"].to_numpy(), between["a"].to_numpy(), between["b"].to_numpy()
     end = of_any["end"].fill_null(NEVER).to_numpy().copy()
     end[of_any["type"].to_numpy() != OK] = NEVER
     for run, mine in suspects.items():
         own = _of(of_any, run)
-        own &= mine.among(op, end)
+        own &= mine.among(index, end)
         kept |= own
-        ops = np.unique(op[own])
-        tied |= _of(between, run) & np.isin(a, ops) & np.isin(b, ops)
+        indices = np.unique(index[own])
+        tied |= _of(between, run) & np.isin(a, indices) & np.isin(b, indices)
     # A process has one operation at a time. Others may have several, so that one's edge to the next
     # may be of no suspect.
     names = pc.starts_with(of_any["client"].cast(pa.string()), "process ")

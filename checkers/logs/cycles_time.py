@@ -13,20 +13,20 @@ _SPARSE: Final = 8
 """Above so many indices an operation, looking up is by bisection."""
 
 
-def process_edges(client: Ints, op: Ints, end: Ints, completed: Mask) -> Edges:
-    """From each completed operation to the next of its client. `op` rises."""
-    return _process(client, int(client.max(initial=-1)) + 1, op, end, completed)
+def process_edges(client: Ints, index: Ints, end: Ints, completed: Mask) -> Edges:
+    """From each completed operation to the next of its client. `index` rises."""
+    return _process(client, int(client.max(initial=-1)) + 1, index, end, completed)
 
 
 @compiled
-def _process(client: Ints, clients: int, op: Ints, end: Ints, completed: Mask) -> Edges:
+def _process(client: Ints, clients: int, index: Ints, end: Ints, completed: Mask) -> Edges:
     last = np.full(clients, -1, np.int32)
-    source = np.empty(len(op), np.int32)
-    target = np.empty(len(op), np.int32)
+    source = np.empty(len(index), np.int32)
+    target = np.empty(len(index), np.int32)
     count = 0
-    for at in range(len(op)):
+    for at in range(len(index)):
         before = last[client[at]]
-        if before >= 0 and completed[before] and end[before] < op[at]:
+        if before >= 0 and completed[before] and end[before] < index[at]:
             source[count] = before
             target[count] = at
             count += 1
@@ -34,16 +34,16 @@ def _process(client: Ints, clients: int, op: Ints, end: Ints, completed: Mask) -
     return source[:count], target[:count]
 
 
-def realtime_edges(op: Ints, end: Ints, completed: Mask) -> tuple[int, Edges]:
+def realtime_edges(index: Ints, end: Ints, completed: Mask) -> tuple[int, Edges]:
     """How many instants there are, as vertices after the operations; and the edges with them.
 
     Instants are a chain: one for all completions between two invocations. An operation leads to
     the instant of its completion, an instant to the next and to what is invoked before that. So
-    one operation leads to another exactly if it completed before the other was invoked. `op`
+    one operation leads to another exactly if it completed before the other was invoked. `index`
     rises.
     """
     done = np.flatnonzero(completed)
-    instants, source, target = _realtime(len(op), done, np.searchsorted(op, end[done]))
+    instants, source, target = _realtime(len(index), done, np.searchsorted(index, end[done]))
     return instants, (source, target)
 
 
@@ -83,15 +83,15 @@ def _realtime(count: int, done: Ints, invoked: Ints) -> tuple[int, Numbers, Numb
     return instants, source[:edges], target[:edges]
 
 
-def places(op: Ints, wanted: Ints) -> Numbers:
+def places(index: Ints, wanted: Ints) -> Numbers:
     """Where they are among operations in order; -1: nowhere."""
-    if not len(op):
+    if not len(index):
         return np.full(len(wanted), -1, np.int32)
-    last = int(op[-1])
-    if last <= _SPARSE * len(op) + 1024:
+    last = int(index[-1])
+    if last <= _SPARSE * len(index) + 1024:
         table = np.full(last + 2, -1, np.int32)
-        table[op] = np.arange(len(op), dtype=np.int32)
+        table[index] = np.arange(len(index), dtype=np.int32)
         return table[np.clip(wanted, -1, last + 1)]
-    found = np.searchsorted(op, wanted)
-    found[found == len(op)] = 0
-    return np.where(op[found] == wanted, found, -1).astype(np.int32)
+    found = np.searchsorted(index, wanted)
+    found[found == len(index)] = 0
+    return np.where(index[found] == wanted, found, -1).astype(np.int32)

@@ -51,7 +51,7 @@ class Passed:
     """Potentials of operations that others have to know, by rising (run, operation)."""
 
     run: Ints
-    op: Ints
+    index: Ints
     potential: Ints
 
     @staticmethod
@@ -61,12 +61,12 @@ class Passed:
 
     def of_run(self, run: int) -> tuple[Ints, Ints]:
         first, last = np.searchsorted(self.run, [run, run + 1])
-        return self.op[first:last], self.potential[first:last]
+        return self.index[first:last], self.potential[first:last]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Passed) and all(
             np.array_equal(getattr(self, name), getattr(other, name))
-            for name in ("run", "op", "potential")
+            for name in ("run", "index", "potential")
         )
 
 
@@ -94,7 +94,7 @@ def seen(edges: pa.Table, passed: Passed, window: int = WINDOW) -> pa.Table:
     ties = np.flatnonzero(a != b)
     ends = (a[ties] // window == place, b[ties] // window == place)
     here = _Window.of(a[ties], b[ties], until[ties], ends, *passed.of_run(run))
-    suspects = here.op[here.suspects()]
+    suspects = here.index[here.suspects()]
     each = [
         (PROVEN, proven, proven, proven),
         (PASSED, *here.passed()),
@@ -113,9 +113,9 @@ Edges: TypeAlias = tuple[Numbers, Numbers]
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """Its operations by number, which rise with `op`."""
+    """Its operations by number, which rise with `index`."""
 
-    op: Ints
+    index: Ints
     potential: Ints
     until: Ints
     late: Mask
@@ -134,9 +134,9 @@ class _Window:
     ) -> "_Window":
         """Edges a -> b, which end is within the window; and what is known of others' potentials."""
         ours, theirs = within
-        op = np.unique(np.concatenate([a[ours], b[theirs]]))
-        source, target = (np.searchsorted(op, each).astype(np.int32) for each in (a, b))
-        ends = np.full(len(op), NEVER, np.int64)
+        index = np.unique(np.concatenate([a[ours], b[theirs]]))
+        source, target = (np.searchsorted(index, each).astype(np.int32) for each in (a, b))
+        ends = np.full(len(index), NEVER, np.int64)
         ends[target[theirs]] = until[theirs]
         inner = source[ours & theirs], target[ours & theirs]
 
@@ -144,12 +144,12 @@ class _Window:
         at[at == len(known)] = 0
         told = np.flatnonzero(~ours & (known[at] == a)) if len(known) else at[:0]
         higher = told[potentials[at[told]] >= b[told]]
-        potential = _potentials(op, ends, inner, (target[higher], potentials[at[higher]]))
+        potential = _potentials(index, ends, inner, (target[higher], potentials[at[higher]]))
         entered = target[higher][potentials[at[higher]] == potential[target[higher]]]
         leaves = np.flatnonzero(ours & ~theirs)
         leaves = leaves[b[leaves] <= potential[source[leaves]]]
         return _Window(
-            op, potential, ends, potential > ends, inner, entered, source[leaves], b[leaves]
+            index, potential, ends, potential > ends, inner, entered, source[leaves], b[leaves]
         )
 
     def passed(self) -> tuple[Ints, Ints, Ints]:
@@ -158,7 +158,7 @@ class _Window:
         numbers, first = np.unique(self.left[kept], return_inverse=True)
         least = np.full(len(numbers), NEVER, np.int64)
         np.minimum.at(least, first, self.beyond[kept])
-        return self.op[numbers], self.potential[numbers], least
+        return self.index[numbers], self.potential[numbers], least
 
     def spans(self) -> tuple[Ints, Ints, Ints]:
         source, target = self.inner
@@ -171,7 +171,7 @@ class _Window:
     def suspects(self) -> Numbers:
         """Operations that are on cycles with others of their potential. All that is beyond the
         window is one vertex: whoever comes from there, and leads there, may be on a cycle."""
-        outside = len(self.op)
+        outside = len(self.index)
         source, target = self.inner
         same = self.potential[source] == self.potential[target]
         beyond = np.int32(outside)
@@ -185,10 +185,10 @@ class _Window:
         return np.flatnonzero(components(*laid)[:outside] >= 0).astype(np.int32)
 
 
-def _potentials(op: Ints, until: Ints, inner: Edges, entering: tuple[Numbers, Ints]) -> Ints:
-    first, target = laid_out(len(op), *inner)
-    vertex = np.concatenate([entering[0], np.arange(len(op), dtype=np.int32)]).astype(np.int32)
-    value = np.concatenate([entering[1], op])
+def _potentials(index: Ints, until: Ints, inner: Edges, entering: tuple[Numbers, Ints]) -> Ints:
+    first, target = laid_out(len(index), *inner)
+    vertex = np.concatenate([entering[0], np.arange(len(index), dtype=np.int32)]).astype(np.int32)
+    value = np.concatenate([entering[1], index])
     order = np.argsort(-value, kind="stable")
     return _spread(first, target, until, vertex[order], value[order])
 

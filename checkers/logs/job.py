@@ -37,7 +37,7 @@ SHARES: Final = pa.schema(
     ]
 )
 """`ROWS` whose indices count from the beginning of their part. A row with `bucket` is none: `raw`
-is a table of what every bucket needs, or else operation `op` is malformed, as `value` says."""
+is a table of what every bucket needs, or else operation `index` is malformed, as `value` says."""
 RESULTS: Final = pa.schema(
     [*JUDGED, pa.field("edges", pa.binary()), pa.field("vertices", pa.binary())]
 )
@@ -58,7 +58,7 @@ def shares(part: Part, buckets: int) -> Iterator[tuple[int, pa.Table]]:
     try:
         made = rows(runs_of(table.filter(pa.array(operation & ~crosses))))
     except Malformed as error:
-        yield 0, _special(place, 0, buckets, op=error.op, value=error.why)
+        yield 0, _special(place, 0, buckets, index=error.index, value=error.why)
         made = ROWS.empty_table()
     made = _placed(made, place)
     keyless = made.filter(pc.is_null(made.column("key")))
@@ -132,7 +132,7 @@ def _whole(table: pa.Table) -> pa.Table:
         try:
             late = rows(runs_of(raw), scattered=True)
         except Malformed as error:
-            raise _Refused(_malformed([(str(error.run), error.op, error.why)])) from None
+            raise _Refused(_malformed([(str(error.run), error.index, error.why)])) from None
         whole = pa.concat_tables([whole, _of_bucket(late, special.slice(0, 1).to_pylist()[0])])
     return whole
 
@@ -146,7 +146,7 @@ def still_known(results: pa.Table) -> Known:
         known.setdefault(row["run"], set()).update(json.loads(row["known"] or "[]"))
         waiting.setdefault(row["run"], set()).update(json.loads(row["waiting"] or "[]"))
     found = {run: frozenset(known[run] & waiting[run]) for run in known}
-    return {run: ops for run, ops in sorted(found.items()) if ops}
+    return {run: indices for run, indices in sorted(found.items()) if indices}
 
 
 def concluded(results: pa.Table, name: str = NAME) -> pa.Table:
@@ -225,7 +225,7 @@ def _numbered(plain: pa.Table, raw: pa.Table) -> pa.Table:
     place, which = np.unique(file << 32 | number, return_inverse=True)
     starts = np.array([first.get(int(each), 0) for each in place], np.int64)[which]
     final = np.array([int(each) in late for each in place], np.bool_)[which]
-    for name in ("op", "end"):
+    for name in ("index", "end"):
         moved = pc.add(plain.column(name), pa.array(starts))
         plain = plain.set_column(plain.column_names.index(name), name, moved)
     flags = plain.column("flags").to_numpy() | np.where(final, np.int8(Flag.FINAL), np.int8(0))
@@ -247,7 +247,7 @@ def _starts(raw: pa.Table) -> tuple[dict[int, int], set[int]]:
         first[place] = events
         if final:
             late.add(place)
-        events += row["op"]
+        events += row["index"]
         final = final or row["phase"] == "final"
     return first, late
 
@@ -271,14 +271,14 @@ def _of_bucket(made: pa.Table, special: Mapping[str, int]) -> pa.Table:
 def _refusal(row: Mapping[str, Any], raw: pa.Table) -> tuple[str, int, str]:
     first, _ = _starts(raw)
     start = first.get(row["file"] << 32 | row["range"], 0)
-    return str(row["file"]), row["op"] + start, row["value"]
+    return str(row["file"]), row["index"] + start, row["value"]
 
 
 def _malformed(refusals: Iterable[tuple[str, int, str]]) -> pa.Table:
     rows_ = [
         dict.fromkeys(RESULTS.names)
-        | {"run": run, "checker": "", "key": "", "verdict": MALFORMED, "seen": op, "note": why}
-        for run, op, why in refusals
+        | {"run": run, "checker": "", "key": "", "verdict": MALFORMED, "seen": index, "note": why}
+        for run, index, why in refusals
     ]
     return pa.Table.from_pylist(rows_, RESULTS)
 

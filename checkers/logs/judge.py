@@ -91,7 +91,7 @@ def judge(rows: pa.Table, known: Known | None = None, name: str = NAME) -> pa.Ta
 def _numbers(whole: Log, known: Known) -> Ints:
     """Operations by run as the order numbers them."""
     numbers = run_numbers(whole)
-    held = [numbers[run] << 40 | op for run in known if run in numbers for op in known[run]]
+    held = [numbers[run] << 40 | index for run in known if run in numbers for index in known[run]]
     return np.array(sorted(held), np.int64)
 
 

@@ -20,12 +20,12 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Rows in the order of (part, op, place). A *part* is one key of one run; each is judged by
+    """Rows in the order of (part, index, place). A *part* is one key of one run; each is judged by
     itself. Columns as in `ROWS`, with numbers for names; `NONE` for numbers that are not known,
     `NOWHERE` for names, `NEVER` for the end of a pending operation."""
 
     part: Ints
-    op: Ints
+    index: Ints
     end: Ints
     client: Ints
     type: Ints
@@ -52,7 +52,7 @@ class Log:
     nodes: pa.Array
 
     def __len__(self) -> int:
-        return len(self.op)
+        return len(self.index)
 
     def having(self, *kinds: Kind) -> Ints:
         """The rows of some kinds."""
@@ -79,8 +79,8 @@ def log(table: pa.Table) -> Log:
     run_codes, runs = _names(table, "run")
     key_codes, keys = _names(table, "key")
     part, parts = _parts(run_codes, runs, key_codes, keys)
-    op, place = _numbers(table, "op"), _numbers(table, "place")
-    order = np.lexsort((place, op, part))
+    index, place = _numbers(table, "index"), _numbers(table, "place")
+    order = np.lexsort((place, index, part))
     client, clients = _names(table, "client")
     value = table.column("value").combine_chunks().dictionary_encode()
     if isinstance(value, pa.ChunkedArray):
@@ -91,7 +91,7 @@ def log(table: pa.Table) -> Log:
     many, client = np.unique(run_codes << 32 | client, return_inverse=True)
     columns: dict[str, Ints] = {
         "part": part,
-        "op": op,
+        "index": index,
         "place": place,
         "client": client,
         "value": _indices(value),

@@ -123,7 +123,10 @@ def _more(known: Known, results: pa.Table) -> Known | None:
     more = still_known(results)
     if not more:
         return None
-    return {**known, **{run: known.get(run, frozenset()) | ops for run, ops in more.items()}}
+    return {
+        **known,
+        **{run: known.get(run, frozenset()) | indices for run, indices in more.items()},
+    }
 
 
 class Logs:

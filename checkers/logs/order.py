@@ -32,7 +32,7 @@ class Order:
     committed: Bools
     """By record: a send that must have taken effect."""
     known: Ints
-    """Operations (op by run, see `operation`) of unknown outcome that took effect."""
+    """Operations (index by run, see `operation`) of unknown outcome that took effect."""
     waiting: Ints
     """Of those that sent to several keys: the ones of which nothing was polled from these."""
 
@@ -64,10 +64,10 @@ class Order:
 
 
 def operation(log: Log, rows: Ints) -> Ints:
-    """A number for (run, op): histories of different runs count their events alike."""
+    """A number for (run, index): histories of different runs count their events alike."""
     numbers = run_numbers(log)
     run = np.array([numbers[run] for run, _ in log.parts], np.int64)
-    return run[log.part[rows]] << 40 | log.op[rows]
+    return run[log.part[rows]] << 40 | log.index[rows]
 
 
 def run_numbers(log: Log) -> dict[str, int]:
@@ -180,5 +180,5 @@ def senders(log: Log, found: Order) -> tuple[Ints, Ints, Ints]:
         writer[found.item[some][::-1]] = some[::-1]
     np.add.at(live, found.item[sends[~failed]], 1)
     begun = np.full(count, _BIG, np.int64)
-    np.minimum.at(begun, found.item[sends], log.op[found.rows[sends]])
+    np.minimum.at(begun, found.item[sends], log.index[found.rows[sends]])
     return writer, live, begun

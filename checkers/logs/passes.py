@@ -18,19 +18,21 @@ LATE: Final = np.iinfo(np.int64).max
 
 
 @compiled
-def latest_before(group: Ints, op: Ints, end: Ints, worth: Ints, by_op: Ints, by_end: Ints) -> Ints:
+def latest_before(
+    group: Ints, index: Ints, end: Ints, worth: Ints, by_index: Ints, by_end: Ints
+) -> Ints:
     """For each row, the one of the greatest worth among those of its group that had ended before
-    it was invoked, the first to end of equal ones; -1: none. `by_op`, `by_end`: the rows in the
-    order of (group, op) and (group, end)."""
-    made = np.full(len(op), -1, np.int64)
+    it was invoked, the first to end of equal ones; -1: none. `by_index`, `by_end`: the rows in the
+    order of (group, index) and (group, end)."""
+    made = np.full(len(index), -1, np.int64)
     best, at = -1, 0
-    for n in range(len(by_op)):
-        row = by_op[n]
-        if n == 0 or group[row] != group[by_op[n - 1]]:
+    for n in range(len(by_index)):
+        row = by_index[n]
+        if n == 0 or group[row] != group[by_index[n - 1]]:
             best = -1
             while at < len(by_end) and group[by_end[at]] < group[row]:
                 at += 1
-        while at < len(by_end) and group[by_end[at]] == group[row] and end[by_end[at]] < op[row]:
+        while at < len(by_end) and group[by_end[at]] == group[row] and end[by_end[at]] < index[row]:
             other = by_end[at]
             if best < 0 or worth[other] > worth[best]:
                 best = other
@@ -49,7 +51,7 @@ def follow(
     part: Ints,
     parts: int,
 ) -> tuple[Ints, NDArray[np.int8], NDArray[np.bool_]]:
-    """What consumers' polls go on from. Events in the order of (client, op, what). For each
+    """What consumers' polls go on from. Events in the order of (client, index, what). For each
     segment: the event before it that it goes on from (-1: none), the mode in which it polled, and
     whether only assigned partitions were polled since.
 
@@ -187,7 +189,7 @@ def positions_at(begin: Ints, offsets: Ints, part: Ints, offset: Ints) -> Ints:
 @compiled
 def stale_answers(
     group: Ints,
-    op: Ints,
+    index: Ints,
     until: Ints,
     ok: NDArray[np.bool_],
     asks: NDArray[np.bool_],
@@ -196,7 +198,7 @@ def stale_answers(
     begins: NDArray[np.bool_],
 ) -> Ints:
     """For each question about a register that is told a value no longer there, the write that had
-    overwritten it; else -1. Rows in the order of (group, op); moments in the order of (group,
+    overwritten it; else -1. Rows in the order of (group, index); moments in the order of (group,
     time): `which` row, and whether it begins or ends there. `until`: when a write was over, `value`
     counts from 0.
 
@@ -225,9 +227,9 @@ def stale_answers(
             written[reported] = max(written[reported], until[row])
         elif asks[row]:
             by = latest[row]
-            there = seen[reported] == now and by >= 0 and written[reported] >= op[by]
+            there = seen[reported] == now and by >= 0 and written[reported] >= index[by]
             if by >= 0 and not there:
                 made[row] = by
-        elif ok[row] and (over < 0 or op[row] > op[over]):
+        elif ok[row] and (over < 0 or index[row] > index[over]):
             over = row
     return made

@@ -33,23 +33,23 @@ _OPERATIONS: Final = (
 def operations() -> pa.Table:
     """A small history, all of whose operations overlap."""
     columns = Columns(OPERATIONS)
-    for op, (f, key, value, result) in enumerate(_OPERATIONS):
-        add_operation(columns, "0", _completed(op, f, key, value, result))
+    for index, (f, key, value, result) in enumerate(_OPERATIONS):
+        add_operation(columns, "0", _completed(index, f, key, value, result))
     return columns.table()
 
 
-def _completed(op: int, f: str, key: Any, value: Any, result: Any) -> Operation:
+def _completed(index: int, f: str, key: Any, value: Any, result: Any) -> Operation:
     return Operation(
-        index=op,
-        process=op,
+        index=index,
+        process=index,
         f=f,
         key=key,
         value=value,
         type="ok",
-        end=op + len(_OPERATIONS),
+        end=index + len(_OPERATIONS),
         result=result,
-        invoked_ns=op,
-        completed_ns=op + len(_OPERATIONS),
+        invoked_ns=index,
+        completed_ns=index + len(_OPERATIONS),
     )
 
 

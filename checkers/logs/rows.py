@@ -92,7 +92,7 @@ OK, INFO, FAIL = 0, 1, 2
 ROWS: Final = pa.schema(
     {
         "run": NAME,
-        "op": pa.int64(),
+        "index": pa.int64(),
         "end": pa.int64(),
         "client": NAME,
         "type": pa.int8(),
@@ -112,7 +112,7 @@ ROWS: Final = pa.schema(
         "previous_ns": pa.int64(),
     }
 )
-"""`op`, `end`: of the operation, indices of its invocation and completion (null: none). `client`:
+"""`index`, `end`: of the operation, where it was invoked and completed (null: never). `client`:
 "process 3", or "consumer a". `type`: OK, INFO or FAIL. `place`: which of the operation's rows.
 `value`: its JSON text. `previous_ns`: when the client's last poll before this operation was
 invoked, if it is of the same table. Null: not known, or not for this kind."""
@@ -141,7 +141,7 @@ def rows(operations: pa.Table, *, scattered: bool = False) -> pa.Table:
         parts += batch.parts()
         wrong += batch.wrong
     if wrong:
-        raise min(wrong, key=lambda each: (each.run, each.op))
+        raise min(wrong, key=lambda each: (each.run, each.index))
     return pa.concat_tables(parts).unify_dictionaries()
 
 
@@ -151,11 +151,11 @@ def key_text(key: Any) -> str:
 
 
 class Malformed(UsageError):
-    """Operation `op` of a run is not of its form."""
+    """Operation `index` of a run is not of its form."""
 
-    def __init__(self, run: str, op: int, why: str) -> None:
-        super().__init__(f"index {op}: {why}")
-        self.run, self.op, self.why = run, op, why
+    def __init__(self, run: str, index: int, why: str) -> None:
+        super().__init__(f"index {index}: {why}")
+        self.run, self.index, self.why = run, index, why
 
 
 class _Batch:
@@ -166,7 +166,7 @@ class _Batch:
         self.previous = previous
         self.wrong: list[Malformed] = []
         self.f = pc.index_in(self.table.column("f"), pa.array(FS)).to_numpy()
-        self.op = integers_of(self.table, "op")
+        self.index = integers_of(self.table, "index")
         end = integers_of(self.table, "end")
         code = pc.index_in(self.table.column("type"), pa.array(TYPES)).fill_null(INFO).to_numpy()
         self.type = np.where(end == NONE, INFO, code).astype(np.int8)
@@ -204,7 +204,7 @@ class _Batch:
         flags = columns.pop("flags", np.zeros(count, np.int8))
         made: dict[str, Any] = {
             "run": dictionary(self.table.column("run")).take(taken),
-            "op": self.op[at],
+            "index": self.index[at],
             "end": self.table.column("end").take(taken),
             "client": self.processes.take(taken) if "client" not in columns else None,
             "type": self.type[at],
@@ -230,7 +230,7 @@ class _Batch:
                 column, reported = "value", self.table.column("value")[int(first)].as_py()
             raise Malformed(
                 self.table.column("run")[int(first)].as_py(),
-                int(self.op[first]),
+                int(self.index[first]),
                 f"the {column} of {FS[self.f[first]]!r} is {reported[:80]}; it has to be {form}",
             )
 
@@ -468,12 +468,12 @@ def _polls(operations: pa.Table, scattered: bool) -> tuple[Ints, pa.Table]:
         return previous, ROWS.empty_table()
     chosen = operations.take(pa.array(at))
     client = codes(chosen.column("run")) << 32 | codes(chosen.column("process"))
-    op, invoked = integers_of(chosen, "op"), integers_of(chosen, "invoked_ns")
+    index, invoked = integers_of(chosen, "index"), integers_of(chosen, "invoked_ns")
     asks = pc.match_substring(chosen.column("value"), '"poll"').fill_null(False)
     polls = pc.and_(asks, pc.equal(chosen.column("type"), "ok")).fill_null(False).to_numpy()
     anew = pc.is_in(chosen.column("f"), pa.array(SUBSCRIPTIONS)).to_numpy()
     anew &= pc.not_equal(chosen.column("type"), "fail").fill_null(True).to_numpy()
-    order = np.lexsort((op, client))
+    order = np.lexsort((index, client))
     client, polls, invoked, anew = client[order], polls[order], invoked[order], anew[order]
     place = np.arange(len(order))
     latest = np.maximum.accumulate(np.where(polls, place, -1))

@@ -36,7 +36,7 @@ def within_operations(log: Log, order: Order) -> list[Cases]:
     ):
         before, after = records[:-1], records[1:]
         one, other = order.rows[before], order.rows[after]
-        same = (log.part[one] == log.part[other]) & (log.op[one] == log.op[other])
+        same = (log.part[one] == log.part[other]) & (log.index[one] == log.index[other])
         if what == "poll":
             same &= ~log.flagged(Flag.REBALANCED)[other]
         names = (f"int-{what}-skip", f"int-nonmonotonic-{what}")
@@ -49,11 +49,11 @@ def between_sends(log: Log, order: Order) -> Cases:
     behind it. That holds whatever its consumer is assigned meanwhile."""
     sends = np.flatnonzero(order.sends & (log.type[order.rows] != FAIL))
     rows = order.rows[sends]
-    by = np.lexsort((log.place[rows], log.op[rows], log.part[rows], log.client[rows]))
+    by = np.lexsort((log.place[rows], log.index[rows], log.part[rows], log.client[rows]))
     before, after = sends[by[:-1]], sends[by[1:]]
     one, other = order.rows[before], order.rows[after]
     follows = (log.client[one] == log.client[other]) & (log.part[one] == log.part[other])
-    follows &= log.end[one] < log.op[other]
+    follows &= log.end[one] < log.index[other]
     pairs = (before[follows], after[follows])
     _, back = _jumps(log, order, *pairs, ("", "nonmonotonic-send"))
     return back
@@ -84,7 +84,7 @@ def _jumps(
 def _tell_skip(log: Log, before: int, after: int, between: int) -> str:
     return (
         f"{_moved(log, before, after)}; offset {log.offset[between]} between them holds "
-        f"{log.text(between)} by operation {log.op[between]}"
+        f"{log.text(between)} by operation {log.index[between]}"
     )
 
 
@@ -94,10 +94,10 @@ def _tell_back(log: Log, before: int, after: int) -> str:
 
 def _moved(log: Log, before: int, after: int) -> str:
     verb = "sent" if log.kind[before] == Kind.SEND else "polled"
-    again = "" if log.op[before] == log.op[after] else f" in operation {log.op[after]}"
+    again = "" if log.index[before] == log.index[after] else f" in operation {log.index[after]}"
     return (
-        f"{log.client_name(before)} {verb} {_reported(log, before)} in operation {log.op[before]}, "
-        f"and next {_reported(log, after)}{again}"
+        f"{log.client_name(before)} {verb} {_reported(log, before)} in operation "
+        f"{log.index[before]}, and next {_reported(log, after)}{again}"
     )
 
 
@@ -111,7 +111,7 @@ def _reported(log: Log, row: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Consumers:
-    """What happens to consumers, in the order of (client, op, what); see `passes`."""
+    """What happens to consumers, in the order of (client, index, what); see `passes`."""
 
     client: Ints
     what: NDArray[np.int8]
@@ -130,9 +130,9 @@ class Consumers:
 def consumers(log: Log, order: Order) -> Consumers:
     polls = np.flatnonzero(~order.sends)
     rows = order.rows[polls]
-    part, op = log.part[rows], log.op[rows]
+    part, index = log.part[rows], log.index[rows]
     starts = np.ones(len(polls), np.bool_)
-    starts[1:] = (part[1:] != part[:-1]) | (op[1:] != op[:-1])
+    starts[1:] = (part[1:] != part[:-1]) | (index[1:] != index[:-1])
     begin = np.flatnonzero(starts)
     last = np.append(begin, len(polls))[1:] - 1
     others = log.having(Kind.ASSIGN, Kind.SUBSCRIBE, Kind.SEEK, Kind.LAST)
@@ -143,7 +143,7 @@ def consumers(log: Log, order: Order) -> Consumers:
 
     row = np.concatenate([rows[begin], others])
     whats = np.concatenate([np.full(len(begin), SEGMENT, np.int8), what])
-    places = np.lexsort((whats, log.op[row], log.client[row]))
+    places = np.lexsort((whats, log.index[row], log.client[row]))
     row = row[places]
     nothing = np.full(len(others), -1, np.int64)
     event = np.empty(len(places), np.int64)
@@ -178,7 +178,7 @@ def between_polls(log: Log, order: Order, who: Consumers) -> tuple[list[Cases], 
     )
     goes_on = np.flatnonzero(before >= 0)
     one, other = who.last[before[goes_on]], who.first[goes_on]
-    apart = log.end[order.rows[one]] < log.op[order.rows[other]]
+    apart = log.end[order.rows[one]] < log.index[order.rows[other]]
     fatal = np.zeros(len(log), np.bool_)
     fatal[order.rows[other]] = strict[goes_on]
     names = ("poll-skip", "nonmonotonic-poll")

@@ -35,8 +35,8 @@ def _inconsistent_offsets(order: Order) -> Cases:
 
 def _tell_inconsistent(log: Log, first: int, other: int) -> str:
     return (
-        f"offset {log.offset[first]} holds {log.text(first)} by operation {log.op[first]}, and "
-        f"{log.text(other)} by operation {log.op[other]}"
+        f"offset {log.offset[first]} holds {log.text(first)} by operation {log.index[first]}, and "
+        f"{log.text(other)} by operation {log.index[other]}"
     )
 
 
@@ -59,7 +59,7 @@ def _duplicates(log: Log, order: Order) -> Cases:
 def _tell_duplicate(log: Log, first: int, other: int) -> str:
     return (
         f"value {log.text(first)} stands at offset {log.offset[first]} by operation "
-        f"{log.op[first]}, and at {log.offset[other]} by operation {log.op[other]}"
+        f"{log.index[first]}, and at {log.offset[other]} by operation {log.index[other]}"
     )
 
 
@@ -101,9 +101,9 @@ def _tell_lost(log: Log, send: int, proof: int) -> str:
         else "took effect, for another value of it was polled"
     )
     return (
-        f"operation {log.op[send]} sent {log.text(send)} to offset {log.offset[send]}, and {how}; "
-        f"nobody polled it, though operation {log.op[proof]} polled {log.text(proof)} at offset "
-        f"{log.offset[proof]}"
+        f"operation {log.index[send]} sent {log.text(send)} to offset {log.offset[send]}, and "
+        f"{how}; nobody polled it, though operation {log.index[proof]} polled {log.text(proof)} at "
+        f"offset {log.offset[proof]}"
     )
 
 
@@ -125,7 +125,7 @@ def _unseen(log: Log, order: Order, lost: Ints) -> Cases:
     row = order.rows[sends]
     proof = begun[log.part[row]]
     late = proof >= 0
-    late[late] = log.end[row[late]] < log.op[proof[late]]
+    late[late] = log.end[row[late]] < log.index[proof[late]]
     late &= ~np.isin(row, lost)
     row = row[late]
     return Cases("unseen", [row, proof[late], ended[log.part[row]]], _tell_unseen)
@@ -135,9 +135,9 @@ def _tell_unseen(log: Log, send: int, begun: int, ended: int) -> str:
     offset = log.offset[send]
     where = "" if offset == NONE else f" at offset {offset}"
     return (
-        f"operation {log.op[send]} sent {log.text(send)}, and was acknowledged{where}; nobody "
-        f"polled it, though operation {log.op[begun]} set out to read all that there was, and "
-        f"operation {log.op[ended]} came to its end"
+        f"operation {log.index[send]} sent {log.text(send)}, and was acknowledged{where}; nobody "
+        f"polled it, though operation {log.index[begun]} set out to read all that there was, and "
+        f"operation {log.index[ended]} came to its end"
     )
 
 
@@ -168,8 +168,8 @@ def final_reads(log: Log) -> tuple[Ints, Ints]:
     fetched &= (log.until != NONE) & (log.watermark != NONE) & (log.until >= log.watermark)
     fetches = np.flatnonzero(fetched)
     rows, ends = np.concatenate([assigned, fetches]), np.concatenate([last, fetches])
-    by_op = np.argsort(log.op[rows], kind="stable")
-    rows, ends = rows[by_op], ends[by_op]
+    by_index = np.argsort(log.index[rows], kind="stable")
+    rows, ends = rows[by_index], ends[by_index]
     begun[log.part[rows]], ended[log.part[rows]] = rows, ends  # of equal indices the last stays
     return begun, ended
 
@@ -179,21 +179,21 @@ def _assigned_to_end(log: Log) -> tuple[Ints, Ints]:
     clients, polls = len(log.clients), log.having(Kind.LAST)
     assignments = log.having(Kind.ASSIGN, Kind.SUBSCRIBE)
     anew, latest = np.full(clients, NOWHERE, np.int64), np.full(clients, NOWHERE, np.int64)
-    np.maximum.at(anew, log.client[assignments], log.op[assignments])
-    polls = polls[np.argsort(log.op[polls])]
+    np.maximum.at(anew, log.client[assignments], log.index[assignments])
+    polls = polls[np.argsort(log.index[polls])]
     latest[log.client[polls]] = polls
-    since = polls[log.op[polls] > anew[log.client[polls]]]
+    since = polls[log.index[polls] > anew[log.client[polls]]]
     count = np.zeros(clients, np.int64)
     np.add.at(count, log.client[since], log.offset[since])
 
     rows = assignments[log.kind[assignments] == Kind.ASSIGN]
     rows = rows[log.flagged(Flag.FROM_BEGINNING)[rows] & (log.type[rows] == OK)]
-    rows = rows[~log.keyless[log.part[rows]] & (log.op[rows] == anew[log.client[rows]])]
+    rows = rows[~log.keyless[log.part[rows]] & (log.index[rows] == anew[log.client[rows]])]
     last = latest[log.client[rows]]
     rows, last = rows[last >= 0], last[last >= 0]
     ends = (count[log.client[rows]] > 1) & (log.until[last] == 1)
     records = log.having(Kind.POLL)
-    records = records[log.op[records] == log.op[latest[log.client[records]]]]
+    records = records[log.index[records] == log.index[latest[log.client[records]]]]
     brought = log.part[records] << 32 | log.client[records]
     ends &= ~np.isin(log.part[rows] << 32 | log.client[rows], brought)
     return rows[ends], last[ends]
@@ -230,19 +230,19 @@ def _first_of_each(order: Order, records: Ints) -> Ints:
 def _tell_aborted(log: Log, poll: int, send: int) -> str:
     assert log.type[send] == FAIL
     return (
-        f"operation {log.op[poll]} polled {log.text(poll)}{_at(log, poll)}; operation "
-        f"{log.op[send]}, which sent it, had failed"
+        f"operation {log.index[poll]} polled {log.text(poll)}{_at(log, poll)}; operation "
+        f"{log.index[send]}, which sent it, had failed"
     )
 
 
 def _tell_unwritten(log: Log, poll: int) -> str:
-    return f"operation {log.op[poll]} polled {log.text(poll)}{_at(log, poll)}, which nobody sent"
+    return f"operation {log.index[poll]} polled {log.text(poll)}{_at(log, poll)}, which nobody sent"
 
 
 def _tell_early(log: Log, poll: int, send: int) -> str:
     return (
-        f"operation {log.op[poll]} polled {log.text(poll)}{_at(log, poll)}, and ended before "
-        f"operation {log.op[send]} was asked to send it"
+        f"operation {log.index[poll]} polled {log.text(poll)}{_at(log, poll)}, and ended before "
+        f"operation {log.index[send]} was asked to send it"
     )
 
 
@@ -251,13 +251,15 @@ def _at(log: Log, row: int) -> str:
 
 
 def _precommitted(log: Log, order: Order) -> Cases:
-    op = log.op[order.rows]
-    by = np.lexsort((order.sends, op, order.item))  # a poll stands before a send
-    item, op, sends = order.item[by], op[by], order.sends[by]
-    same = (item[1:] == item[:-1]) & (op[1:] == op[:-1]) & sends[1:] & ~sends[:-1]
+    index = log.index[order.rows]
+    by = np.lexsort((order.sends, index, order.item))  # a poll stands before a send
+    item, index, sends = order.item[by], index[by], order.sends[by]
+    same = (item[1:] == item[:-1]) & (index[1:] == index[:-1]) & sends[1:] & ~sends[:-1]
     which = np.flatnonzero(same)
     return Cases("precommitted-read", [order.rows[by[which]]], _tell_precommitted)
 
 
 def _tell_precommitted(log: Log, poll: int) -> str:
-    return f"operation {log.op[poll]} polled {log.text(poll)}{_at(log, poll)}, and sends it itself"
+    return (
+        f"operation {log.index[poll]} polled {log.text(poll)}{_at(log, poll)}, and sends it itself"
+    )

@@ -378,10 +378,10 @@ def _cited(
     """The operations that findings name, from the ranges that hold them."""
     wanted: dict[int, Wanted] = {}
     for file, checker in judged.items():
-        ops = {op for finding in checker.findings for op in finding.operations}
-        if ops:
-            starts, numbers = _where(sorted(borders[file], key=lambda each: each.number), ops)
-            wanted[file] = Wanted(sorted(ops), starts, numbers)
+        indices = {index for finding in checker.findings for index in finding.operations}
+        if indices:
+            starts, numbers = _where(sorted(borders[file], key=lambda each: each.number), indices)
+            wanted[file] = Wanted(sorted(indices), starts, numbers)
     needed = [
         source
         for source in sources
@@ -401,7 +401,7 @@ def _cited(
     }
 
 
-def _where(borders: Sequence[Border], ops: set[int]) -> tuple[dict[int, int], set[int]]:
+def _where(borders: Sequence[Border], indices: set[int]) -> tuple[dict[int, int], set[int]]:
     """The first index of each range of one history, and the ranges that hold something of these
     operations: their invocations, or completions that came in a later range."""
     starts: dict[int, int] = {}
@@ -417,9 +417,9 @@ def _where(borders: Sequence[Border], ops: set[int]) -> tuple[dict[int, int], se
         if not waiting.isdisjoint(border.late):
             numbers.add(border.number)
             waiting -= border.late.keys()
-        if any(first <= op <= last for op in ops) or len(borders) == 1:
+        if any(first <= index <= last for index in indices) or len(borders) == 1:
             numbers.add(border.number)
         if not border.whole:
             begin += border.events
-            waiting |= {name for name, call in border.open.items() if call[0] + first in ops}
+            waiting |= {name for name, call in border.open.items() if call[0] + first in indices}
     return starts, numbers

@@ -86,5 +86,7 @@ def _before(
 
 def cited_of(sealed: Path, checkers: Iterable[CheckerResult]) -> list[Operation]:
     """The operations that findings name."""
-    ops = {op for checker in checkers for found in checker.findings for op in found.operations}
-    return cited(sealed, ops) if ops else []
+    indices = {
+        index for checker in checkers for found in checker.findings for index in found.operations
+    }
+    return cited(sealed, indices) if indices else []

@@ -174,7 +174,7 @@ def as_it_is(table: pa.Table) -> pa.Table:
 class Wanted:
     """Operations of one history that somebody names."""
 
-    ops: Sequence[int]
+    indices: Sequence[int]
     starts: Mapping[int, int]
     """The index of the first event of each range."""
     numbers: Collection[int]
@@ -186,12 +186,12 @@ def produce_cited(
 ) -> Iterable[tuple[str, int, pa.Table]]:
     """For `exchange`: the rows of operations that findings name, and of their completions."""
     mine = wanted[source.file]
-    ops = np.array(mine.ops, np.int64)
+    indices = np.array(mine.indices, np.int64)
     for part in parts_of(source):
         table = part.operations
         role = table.column("role").to_numpy()
         first = mine.starts[part.border.number]
-        is_cited = np.isin(table.column("op").to_numpy() + first, ops)
+        is_cited = np.isin(table.column("index").to_numpy() + first, indices)
         keep = np.where(role == OPERATION, is_cited, role != EVENTS)
         if keep.any():
             yield CITED, 0, table.filter(pa.array(keep))

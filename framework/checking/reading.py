@@ -145,10 +145,10 @@ def read_unsealed(run: str, folder: str) -> RunTables:
     )
 
 
-def cited(sealed: Path, ops: Iterable[int]) -> list[Operation]:
+def cited(sealed: Path, indices: Iterable[int]) -> list[Operation]:
     """Of a sealed run the operations with these indices: of its row groups those that may have
     them are read."""
-    chosen = pc.field("op").isin(sorted(ops))
+    chosen = pc.field("index").isin(sorted(indices))
     found = [
         pq.read_table(sealed / f"{name}.parquet", filters=chosen)
         for name in (OPERATIONS, OBSERVATIONS)

@@ -164,7 +164,9 @@ def run_result(
     judged: str = "",
 ) -> RunResult:
     """The results of one run, with the operations that findings name."""
-    named = {op for checker in checkers for found in checker.findings for op in found.operations}
+    named = {
+        index for checker in checkers for found in checker.findings for index in found.operations
+    }
     return RunResult(
         run=run,
         path=path,

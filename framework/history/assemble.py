@@ -14,16 +14,16 @@ from framework.history.ingest import COMPLETION, EVENTS, OPERATION
 
 
 def assemble(parts: pa.Table) -> pa.Table:
-    """Operations with their true indices, in the order of (file, op), from whatever parts of
+    """Operations with their true indices, in the order of (file, index), from whatever parts of
     whichever histories; without `range` and `role`. Columns may be missing, rows in any order.
     Processes stay JSON texts."""
     role = parts.column("role").to_numpy()
     if role.any():
         parts = _settled(parts, role)
     table = parts.drop_columns(["range", "role"])
-    file, op = table.column("file").to_numpy(), table.column("op").to_numpy()
-    if ((file[1:] < file[:-1]) | ((file[1:] == file[:-1]) & (op[1:] < op[:-1]))).any():
-        table = table.take(pa.array(np.lexsort((op, file))))
+    file, index = table.column("file").to_numpy(), table.column("index").to_numpy()
+    if ((file[1:] < file[:-1]) | ((file[1:] == file[:-1]) & (index[1:] < index[:-1]))).any():
+        table = table.take(pa.array(np.lexsort((index, file))))
     return table
 
 
@@ -86,13 +86,13 @@ def _numbered(parts: pa.Table, places: NDArray[np.int64], role: NDArray[np.int8]
     """Indices and phases as the ranges before make them."""
     reported = np.flatnonzero(role == EVENTS)
     ranges_, first = np.unique(places[reported], return_index=True)
-    counts = parts.column("op").to_numpy()[reported][first]
+    counts = parts.column("index").to_numpy()[reported][first]
     before = np.concatenate(([0], np.cumsum(counts)[:-1]))
     head = np.searchsorted(ranges_, (ranges_ >> 32) << 32)
     where = np.minimum(np.searchsorted(ranges_, places), len(ranges_) - 1)
     known = ranges_[where] == places
     offset = np.where(known, (before - before[head])[where], 0)
-    for name in ("op", "end"):
+    for name in ("index", "end"):
         moved = pc.add(parts.column(name), pa.array(offset))
         parts = parts.set_column(parts.column_names.index(name), name, moved)
     if "phase" in parts.column_names:

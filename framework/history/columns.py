@@ -34,7 +34,7 @@ SCHEMA: Final = pa.schema(
 OPERATIONS: Final = pa.schema(
     {
         "run": pa.string(),
-        "op": pa.int64(),
+        "index": pa.int64(),
         "end": pa.int64(),
         "process": pa.string(),
         "f": pa.string(),

@@ -1,7 +1,7 @@
 """Histories that come as operations: Parquet with the columns of `OPERATIONS`.
 
-`op` and `end` are the indices of the two events of an operation, as in the history that it was made
-from; rows are in the order of `op`. Columns that say nothing may be missing.
+`index` and `end` are the indices of an operation's two events in the history that it was made from;
+rows are in the order of `index`. Columns that say nothing may be missing.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ from framework.history.ranges import Range
 NEVER: Final = (1 << 63) - 1
 _OUTCOMES: Final = ("ok", "fail", "info")
 _NO_JSON: Final = object()
-_NEEDED: Final = ("op", "process", "f", "type")
+_NEEDED: Final = ("index", "process", "f", "type")
 _JSON: Final = ("key", "value", "result")
 
 
@@ -40,11 +40,11 @@ def from_operations(source: Range, table: pa.Table) -> tuple[dict[str, pa.Array]
         raise NotThis
     if not set(columns["type"].unique().to_pylist()) <= set(_OUTCOMES):
         raise NotThis
-    op = np.asarray(columns["op"])
+    index = np.asarray(columns["index"])
     ends = pc.fill_null(columns["end"], NEVER)
     end = np.asarray(ends)
     open_ended = end == NEVER
-    if (np.diff(op) <= 0).any() or (end <= op).any() or (len(op) and op[0] < 0):
+    if (np.diff(index) <= 0).any() or (end <= index).any() or (len(index) and index[0] < 0):
         raise NotThis
     info = np.asarray(pc.equal(columns["type"], "info"))
     if (open_ended & ~info).any() or pc.any(pc.equal(columns["f"], "")).as_py():
@@ -56,22 +56,22 @@ def from_operations(source: Range, table: pa.Table) -> tuple[dict[str, pa.Array]
         columns["ext"] = objects(columns["ext"])
     for name in ("key", "value"):
         columns[name] = pc.fill_null(columns[name], "null") if name in columns else None
-    result = columns.get("result", pa.nulls(len(op), pa.string()))
+    result = columns.get("result", pa.nulls(len(index), pa.string()))
     columns["result"] = pc.if_else(pa.array(open_ended), None, pc.fill_null(result, "null"))
-    phase = columns.get("phase", pa.nulls(len(op), pa.string()))
+    phase = columns.get("phase", pa.nulls(len(index), pa.string()))
     columns["phase"] = pc.fill_null(phase, "main")
     columns["process"] = process_ids(columns["process"])
     if NEMESIS_ID in columns["process"].unique().to_pylist():
         raise NotThis
-    begin, last = _turns(columns["process"], op, end)
+    begin, last = _turns(columns["process"], index, end)
     border = Border(
         file=source.file,
         number=source.number,
         whole=True,
-        events=len(op),
-        lines=len(op),
-        first_ns=int(op[0]) if len(op) else None,
-        last_ns=int(op[-1]) if len(op) else None,
+        events=len(index),
+        lines=len(index),
+        first_ns=int(index[0]) if len(index) else None,
+        last_ns=int(index[-1]) if len(index) else None,
         begin={} if source.alone else begin,
         open={} if source.alone else last,
     )
@@ -91,20 +91,20 @@ def _typed(table: pa.Table) -> dict[str, pa.Array]:
 
 
 def _turns(
-    processes: pa.Array, op: NDArray[np.int64], end: NDArray[np.int64]
+    processes: pa.Array, index: NDArray[np.int64], end: NDArray[np.int64]
 ) -> tuple[dict[str, int], dict[str, Call]]:
     """When each process begins, and until when its last operation is open. Raises `NotThis`
     where a process has two open at once."""
     coded = processes.dictionary_encode()
     code = np.asarray(coded.indices)
-    order = np.lexsort((op, code))
+    order = np.lexsort((index, code))
     same = code[order][1:] == code[order][:-1]
-    if (same & (end[order][:-1] > op[order][1:])).any():
+    if (same & (end[order][:-1] > index[order][1:])).any():
         raise NotThis
     heads = order[np.flatnonzero(np.concatenate(([True], ~same)))] if len(order) else order
     tails = order[np.flatnonzero(np.concatenate((~same, [True])))] if len(order) else order
     names = coded.dictionary.to_pylist()
-    begin = {names[code[row]]: int(op[row]) for row in heads}
+    begin = {names[code[row]]: int(index[row]) for row in heads}
     return begin, {names[code[row]]: (int(end[row]), "", "") for row in tails}
 
 
@@ -116,19 +116,19 @@ def what_is_wrong(rows: Iterator[dict[str, Recorded]], before: Before) -> tuple[
     for number, row in enumerate(rows, before.lines + 1):
         if wrong := _wrong(row, now, busy):
             return number, wrong
-        now = row["op"]
+        now = row["index"]
         busy[_name(row)] = NEVER if row["end"] is None else row["end"]
     return None
 
 
 def _wrong(row: dict[str, Recorded], now: int | None, busy: dict[str, int]) -> str:
-    op, end = row["op"], row["end"]
-    if type(op) is not int or op < 0:
-        return f"op is {op!r}; it must be the index of the invocation, from 0"
-    if now is not None and op <= now:
-        return f"op is {op} after {now}; rows are in the order of op, which rises"
-    if end is not None and (type(end) is not int or end <= op):
-        return f"end is {end!r} with op {op}; it must be a later index, or null"
+    index, end = row["index"], row["end"]
+    if type(index) is not int or index < 0:
+        return f"index is {index!r}; it must be the index of the invocation, from 0"
+    if now is not None and index <= now:
+        return f"index is {index} after {now}; rows are in the order of index, which rises"
+    if end is not None and (type(end) is not int or end <= index):
+        return f"end is {end!r} with index {index}; it must be a later index, or null"
     if row["type"] not in _OUTCOMES:
         return f"type is {row['type']!r}; it must be one of {', '.join(_OUTCOMES)}"
     if end is None and row["type"] != "info":
@@ -144,9 +144,9 @@ def _wrong(row: dict[str, Recorded], now: int | None, busy: dict[str, int]) -> s
             return f"{name} is {text!r:.80}; it must be JSON"
     if (text := row.get("ext")) is not None and not isinstance(_read(text), dict | None):
         return f"ext is {text!r:.80}; it must be a JSON object"
-    if busy.get(_name(row), -1) > op:
+    if busy.get(_name(row), -1) > index:
         return (
-            f"process {row['process']} invokes {row['f']!r} at index {op} while its operation "
+            f"process {row['process']} invokes {row['f']!r} at index {index} while its operation "
             "before is open; a process has at most one open operation"
         )
     return ""

@@ -39,7 +39,7 @@ PART: Final = pa.schema(
         *(each for each in OPERATIONS if each.name != "run"),
     ]
 )
-"""What `ingest` makes: `op` and `end` count the events of the range; `process` is a JSON text."""
+"""What `ingest` makes: `index` and `end` count the events of the range; `process` is JSON text."""
 _OUTCOMES: Final = pa.array(["ok", "fail", "info"])
 _PHASES: Final = pa.array(["main", "final"])
 _FINAL_MARK: Final = '"final"'
@@ -83,7 +83,7 @@ def _part(source: Range, content: bytes | pa.Table) -> Part:
     try:
         if isinstance(content, bytes):
             events = from_lines(content)
-        elif "op" in content.column_names:
+        elif "end" in content.column_names:
             return _finished(source, content)
         else:
             events = from_table(content)
@@ -174,7 +174,7 @@ def _operations(
         source,
         OPERATION,
         len(calls),
-        op=pa.array(calls),
+        index=pa.array(calls),
         end=end,
         process=_texts(events.processes, calls),
         f=_texts(events.f, calls),
@@ -199,7 +199,7 @@ def _completions(source: Range, events: Events, rows: NDArray[np.int64]) -> pa.T
         source,
         COMPLETION,
         len(rows),
-        op=pa.array(rows),
+        index=pa.array(rows),
         end=pa.array(rows),
         process=_texts(events.processes, rows),
         key=_texts(events.key, rows),
@@ -217,7 +217,7 @@ def count_of(border: Border) -> pa.Table:
     """What assembling needs to know of a range that has neighbours: how many events it has."""
     phase = pa.array(["final" if border.final else "main"])
     return _table(
-        border, EVENTS, 1, op=pa.array([0 if border.whole else border.events]), phase=phase
+        border, EVENTS, 1, index=pa.array([0 if border.whole else border.events]), phase=phase
     )
 
 

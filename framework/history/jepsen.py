@@ -74,7 +74,7 @@ def find_jepsen(paths: Iterable[Path]) -> list[Path]:
 def read_jepsen(path: Path, model: str) -> History:
     """The operations of a history, as `model` (one of `MODELS`) has them. Raises `UsageError`.
 
-    `op` and `end` are Jepsen's own indices where all operations have them, and they rise; else
+    `index` and `end` are Jepsen's own indices where all operations have them, and they rise; else
     positions in the file.
     """
     need_model(model)
@@ -110,7 +110,7 @@ def _read(path: Path, reading: Reading) -> History:
 
 @dataclass(slots=True)
 class _Raw:
-    """A file's operations; `op` and `end` are positions in the file."""
+    """A file's operations; `index` and `end` are positions in the file."""
 
     operations: list[Operation] = field(default_factory=list)
     named: list[Event] = field(default_factory=list)

@@ -1,6 +1,6 @@
 """How operations of Jepsen's workloads are read, model by model. docs/checking.md explains each.
 
-A reading takes a history's operations as they stand in the file (`op` and `end` are positions in
+A reading takes a history's operations as they stand in the file (`index` and `end` are positions in
 it, values are those of `framework.history.edn`), may change them, and gives operations as
 docs/checking.md and docs/checking.md have them.
 """

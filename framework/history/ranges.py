@@ -18,6 +18,8 @@ RANGE_ROWS: Final = 1 << 18
 """Of Parquet; of which row groups are the least that can be read."""
 _REPEATED: Final = ("type", "process", "f", "key")
 """Columns of events with few texts, each of them many times."""
+_FORMER_INDEX: Final = "op"
+"""What `index` of operations was called once; events never had such a column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,31 +133,33 @@ def _unreadable(path: Path | str, error: Exception) -> UsageError:
 
 
 def rows_of(source: Range) -> pa.Table:
-    """The rows of a range of Parquet; of events, some columns as dictionaries. Raises
-    `UsageError`."""
+    """The rows of a range of Parquet, under today's names of their columns; of events, some columns
+    as dictionaries. Raises `UsageError`."""
     with parquet(source.path) as file:
         columns, metadata = _columns_of(source.path, file), file.metadata
-    repeated = [] if "op" in columns else [name for name in _REPEATED if name in columns]
+    repeated = [] if "end" in columns else [name for name in _REPEATED if name in columns]
     groups = list(range(source.begin, source.end))
     try:
         with pq.ParquetFile(source.path, metadata=metadata, read_dictionary=repeated) as file:
-            return file.read_row_groups(groups, columns=columns)
+            table = file.read_row_groups(groups, columns=columns)
     except (OSError, pa.ArrowException) as error:
         raise _unreadable(source.path, error) from None
+    names = ["index" if name == _FORMER_INDEX else name for name in table.column_names]
+    return table.rename_columns(names)
 
 
 def _columns_of(path: str, file: pq.ParquetFile) -> list[str]:
     """The columns of a history that a file has. Raises `UsageError` where it lacks one."""
     there = set(file.schema_arrow.names)
-    wanted, needed = (
-        (OPERATIONS, ("op", "end", "process", "f", "type"))
-        if "op" in there
-        else (SCHEMA, ("type", "process", "f"))
-    )
+    index = _FORMER_INDEX if _FORMER_INDEX in there else "index"
+    operations = "end" in there or _FORMER_INDEX in there
+    needed = (index, "end", "process", "f", "type") if operations else ("type", "process", "f")
     missing = [name for name in needed if name not in there]
     if missing:
         raise UsageError(
             f"{path}: no column {', '.join(missing)}; a history in Parquet has the columns of "
-            f"events ({', '.join(SCHEMA.names)}) or of operations (op, end, process, f, key, ...)"
+            f"events ({', '.join(SCHEMA.names)}) or of operations (index, end, process, f, ...)"
         )
-    return [name for name in wanted.names if name in there]
+    names = (OPERATIONS if operations else SCHEMA).names
+    wanted = [index if name == "index" else name for name in names]
+    return [name for name in wanted if name in there]

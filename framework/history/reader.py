@@ -124,8 +124,7 @@ _TOGETHER: Final = 16_384
 
 
 def _some_of(table: pa.Table) -> Iterator[Operation]:
-    plain = {"index": "op"} | {name: name for name in _PLAIN}
-    fields = {field: plain_values(table.column(name)) for field, name in plain.items()}
+    fields = {name: plain_values(table.column(name)) for name in _PLAIN}
     fields |= {name: json_values(table.column(name)) for name in _JSON}
     codes, messages = (plain_values(table.column(f"error_{name}")) for name in ("code", "message"))
     errors = zip(codes, messages, strict=True)
@@ -134,7 +133,7 @@ def _some_of(table: pa.Table) -> Iterator[Operation]:
         yield Operation(**dict(zip(fields, row, strict=True)))
 
 
-_PLAIN: Final = ("end", "f", "type", "node", "invoked_ns", "completed_ns", "phase")
+_PLAIN: Final = ("index", "end", "f", "type", "node", "invoked_ns", "completed_ns", "phase")
 _JSON: Final = ("process", "key", "value", "result", "ext")
 
 
@@ -201,7 +200,7 @@ def _wrong_line(source: Range, number: int, before: Before) -> tuple[int, str] |
 
 def _wrong_row(table: pa.Table, before: Before) -> tuple[int, str] | None:
     rows = (row for batch in table.to_batches(max_chunksize=4_096) for row in batch.to_pylist())
-    if "op" in table.column_names:
+    if "end" in table.column_names:
         return what_is_wrong(rows, before)
     return _wrong_event(enumerate(map(_fields, rows), before.lines + 1), before)
 
@@ -211,8 +210,8 @@ def _wrong_event(
 ) -> tuple[int, str] | None:
     """The number of the first line that no history could go on with, and what is wrong."""
     pairing = Pairing(
-        Operation(index=op, process=json.loads(process), f=f, key=json.loads(key))
-        for process, (op, f, key) in before.open.items()
+        Operation(index=call, process=json.loads(process), f=f, key=json.loads(key))
+        for process, (call, f, key) in before.open.items()
     )
     index, now, place = before.events, before.now, before.lines
     events = iter(objects)

@@ -144,7 +144,7 @@ class EachRun(Protocol):
 class Tables:
     """What checkers read. Every table has a string column `run`; JSON columns are strings.
 
-    operations: run, op (index of the invocation), end (index of the completion, null: none),
+    operations: run, index (index of the invocation), end (index of the completion, null: none),
         process (as text), f, key (JSON), value (JSON, of the invocation), type (ok, fail, info),
         result (JSON, value of the completion), error_code, error_message, node, ext (JSON),
         invoked_ns, completed_ns (null: none), phase ("main" or "final"). Client operations only.

@@ -35,7 +35,7 @@ def operation_row(run: str, each: Operation) -> dict[str, Any]:
     done = each.end is not None
     return {
         "run": run,
-        "op": each.index,
+        "index": each.index,
         "end": each.end,
         "process": str(each.process),
         "f": each.f,

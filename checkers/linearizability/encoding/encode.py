@@ -116,7 +116,7 @@ def encode(model: str, table: pa.Table) -> EncodedHistory:
     """The operations of one key; columns as in `framework.checking.runs.OPERATIONS`, in any
     order of rows.
 
-    op, end, f, type, value and result are read, and error_code and ext where they are there.
+    index, end, f, type, value and result are read, and error_code and ext where they are there.
     None may be `malformed`.
     """
     dropped = [name for name in ("run", "key") if name in table.column_names]
@@ -150,17 +150,17 @@ def malformed(model: str, table: pa.Table) -> tuple[int, str] | None:
     found = np.flatnonzero(wrong >= 0)
     if not len(found):
         return None
-    ops = table["op"].to_numpy()
-    first = found[np.argmin(ops[found])]
-    return int(ops[first]), lines[wrong[first]]
+    indices = table["index"].to_numpy()
+    first = found[np.argmin(indices[found])]
+    return int(indices[first]), lines[wrong[first]]
 
 
 def encode_keys(model: str, table: pa.Table) -> TableKeys:
     """Every (run, key) of a table, in their order. A table without such columns is one key."""
     spec = KNOWN[model]
     names, groups = _groups(table)
-    ops: Ints = table["op"].to_numpy()
-    order = _order(groups, ops, len(names))
+    indices: Ints = table["index"].to_numpy()
+    order = _order(groups, indices, len(names))
     outcomes, types = _outcomes(spec, table)
     completed = ~_one_of(outcomes, types, ["info"])
     says, said = _says(spec, table, outcomes, types)
@@ -171,7 +171,7 @@ def encode_keys(model: str, table: pa.Table) -> TableKeys:
     cells = _cells(spec, says, table, kept, said[kept], bounds)
     place = places(table["ext"], completed) if "ext" in table.column_names else None
     encoded = EncodedKeys(
-        ops[kept],
+        indices[kept],
         np.where(completed[kept], ends[kept], NEVER),
         cells.kind,
         cells.a,
@@ -249,11 +249,11 @@ def _groups(table: pa.Table) -> tuple[list[tuple[str, str]], Ints]:
     return [met[each] for each in order], groups
 
 
-def _order(groups: Ints, ops: Ints, count: int) -> Ints:
+def _order(groups: Ints, indices: Ints, count: int) -> Ints:
     """Row numbers by group, then by operation."""
-    order: Ints = np.arange(len(ops))
-    if (np.diff(ops) < 0).any():
-        order = np.argsort(ops, kind="stable")
+    order: Ints = np.arange(len(indices))
+    if (np.diff(indices) < 0).any():
+        order = np.argsort(indices, kind="stable")
     if count > 1:
         # Small numbers are sorted by counting them.
         small = groups.astype(np.uint16) if count < 1 << 16 else groups

@@ -14,7 +14,7 @@ def operation_of(row: Row) -> Operation:
     """An operation from a row of `framework.checking.runs.OPERATIONS`."""
     code = row.get("error_code")
     return Operation(
-        index=row["op"],
+        index=row["index"],
         end=row["end"],
         process=row["process"],
         f=row["f"],

@@ -30,7 +30,7 @@ log: Final = logging.getLogger(__name__)
 
 Row: TypeAlias = Mapping[str, Any]
 Source: TypeAlias = pa.Table | Callable[[Sequence[int]], Sequence[Row]]
-"""One key's operations with the columns of `Tables.operations`; or what looks rows up by `op`."""
+"""One key's operations with the columns of `Tables.operations`; or what finds rows by `index`."""
 
 EXPLAIN_S: Final = 10.0
 MOST_SHOWN: Final = 40
@@ -199,11 +199,11 @@ class _Names:
         if not wanted:
             return
         if isinstance(self._source, pa.Table):
-            chosen = pc.is_in(self._source["op"], value_set=pa.array(list(wanted), pa.int64()))
+            chosen = pc.is_in(self._source["index"], value_set=pa.array(list(wanted), pa.int64()))
             found: Sequence[Row] = self._source.filter(chosen).to_pylist()
         else:
             found = self._source(list(wanted))
-        self._rows |= {wanted[each["op"]]: each for each in found}
+        self._rows |= {wanted[each["index"]]: each for each in found}
         self._rows |= {row: {} for row in wanted.values() if row not in self._rows}
 
     def row(self, row: int) -> Row:

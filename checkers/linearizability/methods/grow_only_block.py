@@ -32,10 +32,10 @@ def malformed(table: pa.Table) -> tuple[int, str] | None:
     wrong = table.filter(pc.or_(unknown, no_list))
     if not len(wrong):
         return None
-    row = wrong.take([int(np.argmin(wrong["op"].to_numpy()))]).to_pylist()[0]
+    row = wrong.take([int(np.argmin(wrong["index"].to_numpy()))]).to_pylist()[0]
     if row["f"] not in FS:
-        return row["op"], f"{row['f']!r} is not an operation of {NAME}: {', '.join(FS)}"
-    return row["op"], f"the result of read must be a list of elements, not {row['result']}"
+        return row["index"], f"{row['f']!r} is not an operation of {NAME}: {', '.join(FS)}"
+    return row["index"], f"the result of read must be a list of elements, not {row['result']}"
 
 
 def judge_sets(table: pa.Table) -> pa.Table:
@@ -45,10 +45,10 @@ def judge_sets(table: pa.Table) -> pa.Table:
 
 
 def _keys(table: pa.Table) -> Iterator[tuple[str, str, pa.Table]]:
-    wanted = ["run", "key", "op", "end", "f", "type", "value", "result"]
+    wanted = ["run", "key", "index", "end", "f", "type", "value", "result"]
     plain = pa.schema([OPERATIONS.field(name) for name in wanted])
     table = table.select(wanted).cast(plain)
-    table = table.sort_by([(name, "ascending") for name in ("run", "key", "op")])
+    table = table.sort_by([(name, "ascending") for name in ("run", "key", "index")])
     runs, keys = (table[name].to_pylist() for name in ("run", "key"))
     begin = 0
     for row in range(1, len(table) + 1):
@@ -86,9 +86,9 @@ def _finding(history: SetHistory, decision: SetDecision) -> Finding:
     reads = [int(history.read_call[row]) for row in decision.reads]
     shown = [history.values[element][:_SHOWN] for element in decision.elements]
     where = [
-        f"{what} of index {', '.join(map(str, ops))}"
-        for what, ops in (("add", adds), ("read", reads))
-        if ops
+        f"{what} of index {', '.join(map(str, indices))}"
+        for what, indices in (("add", adds), ("read", reads))
+        if indices
     ]
     message = f"{decision.anomaly}: {' and '.join(shown)} ({'; '.join(where)})"
     return Finding(message=message, operations=[*adds, *reads])
@@ -98,7 +98,7 @@ def history_of(table: pa.Table) -> SetHistory:
     """One key's operations, in the order of their invocations."""
     f = np.asarray(table["f"].to_pylist(), object)
     kind = np.asarray(table["type"].to_pylist(), object)
-    op = table["op"].to_numpy()
+    index = table["index"].to_numpy()
     end = np.where(kind == "ok", table["end"].fill_null(-1).to_numpy(), NEVER)
     adds = np.flatnonzero((f == "add") & (kind != "fail"))
     reads = np.flatnonzero((f == "read") & (kind == "ok"))
@@ -107,10 +107,10 @@ def history_of(table: pa.Table) -> SetHistory:
     shown = [json.loads(text) for text in table["result"].take(reads).to_pylist()]
     sizes = np.array([len(each) for each in shown], np.int64)
     return SetHistory(
-        add_call=op[adds],
+        add_call=index[adds],
         add_ret=end[adds],
         add_element=np.array(added, np.int32),
-        read_call=op[reads],
+        read_call=index[reads],
         read_ret=end[reads],
         offsets=np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes))),
         elements=np.array([numbers.of(element) for each in shown for element in each], np.int32),

@@ -157,7 +157,7 @@ class Clients:
         if not machine.member.serving():
             reply(view.refusal(request))
             return
-        request_id = uuid.UUID(int=(self.world.schedule.seed << 32) + row["op"]).bytes
+        request_id = uuid.UUID(int=(self.world.schedule.seed << 32) + row["index"]).bytes
         self.world.at_machine(
             machine, 0, lambda: Forwarding(machine, request, request_id, reply) and None
         )
@@ -191,7 +191,7 @@ class Clients:
         client = operation.client
         self._busy.add(client)
         row: Row = {
-            "op": self._next(),
+            "index": self._next(),
             "end": None,
             "process": client,
             "f": operation.f,

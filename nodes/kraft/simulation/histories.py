@@ -33,10 +33,10 @@ class Judged(Protocol):
 
 
 class Row(TypedDict):
-    """An operation: `op` and `end` are its events' places in the history, `key`, `value` and
+    """An operation: `index` and `end` are its events' places in the history, `key`, `value` and
     `result` JSON texts. `end` None: nobody knows when it ended, if it did."""
 
-    op: int
+    index: int
     end: int | None
     process: int
     f: str

@@ -76,7 +76,7 @@ def table_of(encoded: EncodedHistory, words: Mapping[int, Any] | None = None) ->
         pending = encoded.ret[row] == NEVER
         rows.append(
             {
-                "op": int(encoded.call[row]),
+                "index": int(encoded.call[row]),
                 "end": None if pending else int(encoded.ret[row]),
                 "process": str(row),
                 "f": f,

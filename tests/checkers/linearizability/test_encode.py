@@ -245,7 +245,7 @@ def test_all_keys_at_once_are_as_each_alone() -> None:
         operations = by_key[key.run, key.key]
         assert same(key.encoded, encode("register", table(*operations)))
         assert key.seen == observed(operations)
-        assert whole["op"].take(pa.array(key.rows)).to_pylist() == [o.index for o in operations]
+        assert whole["index"].take(pa.array(key.rows)).to_pylist() == [o.index for o in operations]
 
 
 @pytest.mark.parametrize("seed", range(3))

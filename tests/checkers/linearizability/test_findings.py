@@ -174,9 +174,9 @@ def test_operations_are_told_by_what_was_asked_and_answered() -> None:
     )
     asked: list[Sequence[int]] = []
 
-    def source(ops: Sequence[int]) -> list[dict[str, Any]]:
-        asked.append(ops)
-        return [each for each in table.to_pylist() if each["op"] in ops]
+    def source(indices: Sequence[int]) -> list[dict[str, Any]]:
+        asked.append(indices)
+        return [each for each in table.to_pylist() if each["index"] in indices]
 
     names = explain._Names(source, encoded)
     names.look_up([0, 1, 2])
@@ -235,7 +235,7 @@ def test_the_plain_finding_names_twelve() -> None:
     assert found.message.count("write 1 (") == 12 and len(found.operations) == 14
 
 
-ROW = {"op": 4, "end": 9, "process": 1, "f": "cas", "value": "[1, 2]", "type": "fail"}
+ROW = {"index": 4, "end": 9, "process": 1, "f": "cas", "value": "[1, 2]", "type": "fail"}
 
 
 def test_an_operation_from_a_row() -> None:

@@ -13,13 +13,13 @@ from framework.history.pairing import Operation
 
 
 def table(*operations: tuple[Any, ...]) -> pa.Table:
-    """(run, key, op, end, f, value or result, type)."""
+    """(run, key, index, end, f, value or result, type)."""
     columns = Columns(OPERATIONS)
-    for run, key, op, end, f, value, kind in operations:
+    for run, key, index, end, f, value, kind in operations:
         reads = f == "read"
         operation = Operation(
-            index=op,
-            process=op,
+            index=index,
+            process=index,
             f=f,
             key=key,
             value=None if reads else value,
@@ -136,7 +136,7 @@ def test_a_finding_shows_elements_shortly_and_whom_it_is_about() -> None:
 
 
 def test_of_many_operations_without_a_word_the_first_is_named() -> None:
-    wrong = [("0", "a", op, op + 1, "remove", op, "ok") for op in (24, 20, 22)]
+    wrong = [("0", "a", index, index + 1, "remove", index, "ok") for index in (24, 20, 22)]
     found = malformed(table(*GOOD, *wrong))
     assert found is not None and found[0] == 20
 

@@ -12,8 +12,8 @@ Cases = Counter[tuple[str, str]]
 class Op:
     """A completed or pending operation, with its sends and polls as (key, offset, value)."""
 
-    def __init__(self, op: int, invoked: dict[str, Any], end: int | None, done: Any) -> None:
-        self.op, self.end = op, end
+    def __init__(self, index: int, invoked: dict[str, Any], end: int | None, done: Any) -> None:
+        self.index, self.end = index, end
         self.f, self.process = invoked["f"], invoked["process"]
         self.type = done["type"] if done else "info"
         value = done["value"] if done and done.get("value") is not None else invoked["value"]
@@ -48,10 +48,10 @@ def operations(events: list[dict[str, Any]]) -> list[Op]:
         if event["type"] == "invoke":
             open_[event["process"]] = (index, event)
         else:
-            op, invoked = open_.pop(event["process"])
-            made.append(Op(op, invoked, index, event))
-    made += [Op(op, invoked, None, None) for op, invoked in open_.values()]
-    return sorted(made, key=lambda each: each.op)
+            begun, invoked = open_.pop(event["process"])
+            made.append(Op(begun, invoked, index, event))
+    made += [Op(begun, invoked, None, None) for begun, invoked in open_.values()]
+    return sorted(made, key=lambda each: each.index)
 
 
 def naive(events: list[dict[str, Any]]) -> Cases:
@@ -60,7 +60,7 @@ def naive(events: list[dict[str, Any]]) -> Cases:
     read = {(k, v) for op in ops if op.type == "ok" for k, _, v in op.polls}
     polled = {(k, v) for op in ops for k, _, v in op.polls}
     took = {
-        op.op
+        op.index
         for op in ops
         if op.type == "ok" or (op.type == "info" and any((k, v) in read for k, _, v in op.sends))
     }
@@ -79,7 +79,7 @@ def _of_key(
             if offset is not None:
                 log[offset].add(value)
         for offset, value in op.of("send", key):
-            if offset is not None and op.op in took:
+            if offset is not None and op.index in took:
                 log[offset].add(value)
     offsets = sorted(log)
     places: dict[Any, list[int]] = defaultdict(list)
@@ -89,7 +89,7 @@ def _of_key(
 
     def index_of(op: Op, what: str, record: tuple[Any, Any]) -> int | None:
         offset, value = record
-        if offset is not None and (what == "poll" or op.op in took):
+        if offset is not None and (what == "poll" or op.index in took):
             return offsets.index(offset)
         return places[value][0] if len(places[value]) == 1 else None
 
@@ -115,7 +115,7 @@ def _lost(
 ) -> None:
     firsts = [places[value][0] for k, value in read if k == key and places[value]]
     bound = max(firsts, default=-1)
-    begins = [op.op for op in ops if _comes_to_the_end(op, key, ops)]
+    begins = [op.index for op in ops if _comes_to_the_end(op, key, ops)]
     writers: dict[Any, list[Op]] = defaultdict(list)
     early: dict[Any, list[int | None]] = {}
     for op in ops:
@@ -128,14 +128,14 @@ def _lost(
             if (key, value) in polled:
                 continue
             at = places[value]
-            if op.op in took and at and at[-1] <= bound:
+            if op.index in took and at and at[-1] <= bound:
                 cases[key, "lost-write"] += 1
             elif op.type == "ok" and op.end is not None and max(begins, default=-1) > op.end:
                 cases[key, "unseen"] += 1
         for _, value in op.of("poll", key):
             early.setdefault(value, []).append(op.end if op.type == "ok" else None)
     for value, ends in early.items():
-        first = min((op.op for op in writers[value]), default=-1)
+        first = min((op.index for op in writers[value]), default=-1)
         cases[key, "unwritten-read"] += any(end is not None and end < first for end in ends)
     for value in {value for k, value in read if k == key}:
         if not writers[value]:
@@ -148,7 +148,7 @@ def _comes_to_the_end(begin: Op, key: str, ops: list[Op]) -> bool:
     """Its client goes to the key's beginning, polls, and in the end gets nothing of the key."""
     if begin.f != "assign" or begin.type != "ok" or not begin.ext.get("seek-to-beginning"):
         return False
-    later = [op for op in ops if op.process == begin.process and op.op > begin.op]
+    later = [op for op in ops if op.process == begin.process and op.index > begin.index]
     anew = [op for op in later if op.f in ("assign", "subscribe") and op.type != "fail"]
     polls = [op for op in later if op.type == "ok" and op.asks]
     if anew or len(polls) < 2 or key not in [str(each) for each in begin.value]:

@@ -51,7 +51,7 @@ def test_what_transactions_without_isolation_do_is_no_finding(
 
 def test_of_both_the_allowed_is_a_note_and_no_finding() -> None:
     later = [
-        Txn(each.op + 10, (each.end or 0) + 10, f"later {each.client}", each.sends)
+        Txn(each.index + 10, (each.end or 0) + 10, f"later {each.client}", each.sends)
         for each in together(([("a", 0), ("b", 1)], []), ([("a", 1), ("b", 0)], []))
     ]
     (row,) = reported(table([*READ_EACH_OTHER, *later]))

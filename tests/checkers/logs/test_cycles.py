@@ -23,7 +23,7 @@ class Txn:
     """`sends` and `polls`: (key, offset), where the value says both; offset None: not known,
     with the value `known` by other means."""
 
-    op: int
+    index: int
     end: int | None
     client: str
     sends: tuple[tuple[str, int], ...] = ()
@@ -38,7 +38,7 @@ def table(txns: Iterable[Txn], run: str = "r") -> pa.Table:
         records += [(Kind.POLL, *each) for each in txn.polls]
         for place, (kind, key, offset) in enumerate(records):
             row = dict.fromkeys(ROWS.names)
-            row |= {"run": run, "op": txn.op, "end": txn.end, "client": txn.client}
+            row |= {"run": run, "index": txn.index, "end": txn.end, "client": txn.client}
             row |= {"type": txn.type, "kind": int(kind), "place": place, "key": key}
             row |= {"offset": offset, "value": f'"{key}{offset}"', "flags": 0}
             found.append(row)
@@ -163,9 +163,9 @@ def test_a_cycle_is_reported_edge_by_edge() -> None:
 
 def test_operations_of_no_effect_are_on_no_cycle() -> None:
     failed, seen = together(([("x", 0), ("y", 1)], []), ([("x", 1), ("y", 0)], []))
-    aborted = Txn(failed.op, failed.end, failed.client, failed.sends, type=FAIL)
+    aborted = Txn(failed.index, failed.end, failed.client, failed.sends, type=FAIL)
     assert cycles(table([aborted, seen])).cycles == []
-    unknown = Txn(failed.op, None, failed.client, failed.sends, type=INFO)
+    unknown = Txn(failed.index, None, failed.client, failed.sends, type=INFO)
     assert cycles(table([unknown, seen])).cycles == []
     reader = Txn(7, 8, "process 7", polls=(("x", 0),))
     assert names(cycles(table([unknown, seen, reader]))) == {"G0"}
@@ -257,8 +257,8 @@ def test_cycles_of_a_name_are_counted_and_the_first_are_shown() -> None:
         for txn in together(
             ([(f"x{at}", 0), (f"y{at}", 1)], []), ([(f"x{at}", 1), (f"y{at}", 0)], [])
         ):
-            txns.append(Txn(txn.op + 4 * at, txn.end, f"c{at} {txn.client}", txn.sends))
-    found = cycles(table(Txn(t.op, t.op + 500, t.client, t.sends) for t in txns))
+            txns.append(Txn(txn.index + 4 * at, txn.end, f"c{at} {txn.client}", txn.sends))
+    found = cycles(table(Txn(t.index, t.index + 500, t.client, t.sends) for t in txns))
     assert found.counts == {"G0": 3 * MAX_CYCLES}
     assert [min(cycle.operations) for cycle in found.cycles] == [4 * at for at in range(MAX_CYCLES)]
 
@@ -306,15 +306,17 @@ def every_edge(txns: Sequence[Txn]) -> set[Way]:
     for key in {key for key, _ in writer}:
         offsets = sorted(offset for other, offset in writer if other == key)
         for before, after in pairwise(offsets):
-            found.add((writer[key, before].op, writer[key, after].op, WW))
+            found.add((writer[key, before].index, writer[key, after].index, WW))
     for txn in there:
-        found |= {(writer[each].op, txn.op, WR) for each in txn.polls if each in writer}
+        found |= {(writer[each].index, txn.index, WR) for each in txn.polls if each in writer}
         if txn.type == OK:
             assert txn.end is not None
-            found |= {(txn.op, other.op, REALTIME) for other in there if txn.end < other.op}
-            mine = [o.op for o in there if o.client == txn.client and o.op > txn.op]
+            found |= {
+                (txn.index, other.index, REALTIME) for other in there if txn.end < other.index
+            }
+            mine = [o.index for o in there if o.client == txn.client and o.index > txn.index]
             if mine and txn.end < min(mine):
-                found.add((txn.op, min(mine), PROCESS))
+                found.add((txn.index, min(mine), PROCESS))
     return {(a, b, kind) for a, b, kind in found if a != b}
 
 

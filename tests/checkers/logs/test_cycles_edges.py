@@ -38,7 +38,7 @@ class Row:
     """Of an operation: it sent or polled something."""
 
     run: str
-    op: int
+    index: int
     end: int | None
     type: int
     kind: Kind
@@ -59,15 +59,15 @@ def table(rows: Sequence[Row]) -> pa.Table:
     made = [
         empty
         | {name: getattr(row, name) for name in Row.__dataclass_fields__}
-        | {"kind": int(row.kind), "client": f"process {row.op % 3}"}
+        | {"kind": int(row.kind), "client": f"process {row.index % 3}"}
         for row in rows
     ]
     return pa.Table.from_pylist(made, ROWS) if made else ROWS.empty_table()
 
 
-def operation(random: Random, run: str, op: int) -> Iterator[Row]:
+def operation(random: Random, run: str, index: int) -> Iterator[Row]:
     """A transaction, a single send, or a fetch, which has a row before its records."""
-    end = random.choice((op + 1, op + 7, op + 15))
+    end = random.choice((index + 1, index + 7, index + 15))
     type_ = random.choice((OK, OK, OK, INFO, INFO, FAIL))
     last = end if type_ != INFO or random.random() < 0.5 else None
     kinds = [random.choice((Kind.SEND, Kind.POLL)) for _ in range(random.randint(1, 4))]
@@ -82,7 +82,7 @@ def operation(random: Random, run: str, op: int) -> Iterator[Row]:
         value = f"{key if random.random() < 0.8 else ''}{number}"
         offset = random.choice((*[number] * 6, random.randrange(8), None))
         given = None if kind == Kind.FETCH else value
-        yield Row(run, op, last, type_, kind, key, offset, given, place, flags)
+        yield Row(run, index, last, type_, kind, key, offset, given, place, flags)
 
 
 def histories() -> Iterator[list[Row]]:
@@ -90,14 +90,14 @@ def histories() -> Iterator[list[Row]]:
         random = Random(seed)
         made = [
             row
-            for op in range(0, 2 * random.randint(2, 8), 2)
-            for row in operation(random, "0", op)
+            for index in range(0, 2 * random.randint(2, 8), 2)
+            for row in operation(random, "0", index)
         ]
         if seed % 3 == 1:  # another history, in which the same happened
             made += [replace(row, run="1") for row in made]
         elif seed % 3 == 2:
-            for op in range(0, 2 * random.randint(1, 4), 2):
-                made += operation(random, "1", op)
+            for index in range(0, 2 * random.randint(1, 4), 2):
+                made += operation(random, "1", index)
         if random.random() < 0.5:  # as they come from several parts of a history
             made.sort(key=lambda row: (row.key, row.run))
         yield made
@@ -123,7 +123,7 @@ class Defined:
         return {
             version: row
             for version, row in of.items()
-            if {each.op for each in sends if each.version == version} == {row.op}
+            if {each.index for each in sends if each.version == version} == {row.index}
         }
 
     @cached_property
@@ -160,12 +160,12 @@ class Defined:
     def edge(self, a: Row, b: Row, *, after: bool = False) -> Edge:
         offsets = self.offsets
         behind = offsets.get(b.version) if after else None
-        return a.run, a.op, b.op, a.key, offsets.get(a.version), behind
+        return a.run, a.index, b.index, a.key, offsets.get(a.version), behind
 
 
 def between(a: Row, b: Row) -> bool:
     """(An operation that took effect for sure does not depend on itself.)"""
-    return a.op != b.op or a.type != OK
+    return a.index != b.index or a.type != OK
 
 
 def of_kind(found: pa.Table, kind: int) -> list[Edge]:
@@ -203,8 +203,8 @@ def least(polls: set[Edge]) -> dict[tuple[Any, ...], int]:
 def test_an_edge_that_is_there_again_and_again_is_told_once() -> None:
     """Where its offsets rise; where they fall each is less than the one before."""
 
-    def row(op: int, kind: Kind, key: str, offset: int | None) -> Row:
-        return Row("0", op, op + 1, OK, kind, key, offset, f"{key}{offset}")
+    def row(index: int, kind: Kind, key: str, offset: int | None) -> Row:
+        return Row("0", index, index + 1, OK, kind, key, offset, f"{key}{offset}")
 
     sent = [
         row(0, Kind.SEND, *each) for each in (("x", 0), ("x", 1), ("x", 2), ("y", 0), ("y", None))
@@ -234,10 +234,12 @@ def test_edges_of_operations_that_overlap_are_dealt_out() -> None:
         def ends(row: Row) -> int:
             return row.end if row.type == OK and row.end is not None else int(NEVER)
 
-        tied = [each for each in defined.follows() + defined.polls() if each[0].op != each[1].op]
-        wanted = {(int(a.run), a.op, b.op, ends(b)) for a, b in tied if ends(a) >= b.op} | {
-            (int(row.run), row.op, row.op, ends(row)) for row in defined.proven()
-        }
+        tied = [
+            each for each in defined.follows() + defined.polls() if each[0].index != each[1].index
+        ]
+        wanted = {
+            (int(a.run), a.index, b.index, ends(b)) for a, b in tied if ends(a) >= b.index
+        } | {(int(row.run), row.index, row.index, ends(row)) for row in defined.proven()}
         listed = [tuple(row.values()) for row in found.to_pylist()]
         assert set(listed) == wanted
         several += len(wanted)
@@ -256,7 +258,7 @@ def test_operations_that_completed_are_counted_by_run() -> None:
                 found[row["run"]] = found.get(row["run"], 0) + row["operations"]
         records = [row for row in rows if row.kind != Kind.FETCH]
         runs = {row.run for row in records}
-        ok = {(row.run, row.op) for row in records if row.type == OK}
+        ok = {(row.run, row.index) for row in records if row.type == OK}
         assert found == {run: sum(each == run for each, _ in ok) for run in runs}
 
 
@@ -266,7 +268,9 @@ def test_vertices_are_operations_that_may_have_sent_or_polled() -> None:
         assert found.schema == VERTICES
         listed = [tuple(row.values()) for row in found.to_pylist()]
         records = [row for row in rows if row.kind != Kind.FETCH and row.type != FAIL]
-        wanted = [(row.run, row.op, row.end, f"process {row.op % 3}", row.type) for row in records]
+        wanted = [
+            (row.run, row.index, row.end, f"process {row.index % 3}", row.type) for row in records
+        ]
         assert listed == wanted[:1] + [b for a, b in pairwise(wanted) if a[:2] != b[:2]]
 
 
@@ -276,7 +280,7 @@ def test_what_is_around_values_of_no_effect_is_tied() -> None:
     for seed in range(60):
         random = Random(seed)
         gone = set(random.sample(range(8), 4))
-        chains: list[list[tuple[str, int, int]]] = []  # (key, offset, op)
+        chains: list[list[tuple[str, int, int]]] = []  # (key, offset, index)
         for key in "xy":
             offsets = sorted(random.sample(range(12), random.randint(1, 7)))
             chains.append([])
@@ -298,7 +302,7 @@ def test_what_is_around_values_of_no_effect_is_tied() -> None:
         assert found.schema == EDGES
         wanted = []
         for chain in chains:
-            there = [n for n, (*_, op) in enumerate(chain) if op not in gone]
+            there = [n for n, (*_, index) in enumerate(chain) if index not in gone]
             for n, m in pairwise(there):
                 (key, at, a), (_, after, b) = chain[n], chain[m]
                 wanted += [("0", a, b, key, at, after)] if m > n + 1 else []

@@ -121,7 +121,7 @@ def test_two_that_read_each_other_are_the_only_suspects() -> None:
     txns = together(([("x", 0)], [("y", 0)]), ([("y", 0)], [("x", 0)]), ([], [("x", 0)]))
     for window in (2, 100):
         (found,) = suspected(table(txns, "0"), window).values()
-        assert found.ops.tolist() == [0, 1]
+        assert found.indices.tolist() == [0, 1]
         assert not len(found.low)
 
 
@@ -132,7 +132,7 @@ def test_what_happened_in_another_run_hides_nothing() -> None:
     other = table([replace(first, type=INFO), second], "1")
     turned = other.take(pa.array(range(len(other) - 1, -1, -1)))
     found = suspected(pa.concat_tables([rows, turned]).unify_dictionaries(), 100)
-    assert {run: (each.ops.tolist(), each.proven) for run, each in found.items()} == {
+    assert {run: (each.indices.tolist(), each.proven) for run, each in found.items()} == {
         "0": ([0, 1], 1),
         "1": ([0, 1], 1),
     }
@@ -143,8 +143,8 @@ def test_what_was_polled_too_early_is_a_span() -> None:
     txns = serial(([], [("x", 0)]), ([("y", 0)], []), ([("x", 0)], []), ([("y", 1)], []))
     for window in (1, 3, 100):
         (found,) = suspected(table(txns, "0"), window).values()
-        op, end = (np.array([getattr(each, name) for each in txns]) for name in ("op", "end"))
-        assert found.among(op, end).tolist() == [True, True, True, False]
+        index, end = (np.array([getattr(each, name) for each in txns]) for name in ("index", "end"))
+        assert found.among(index, end).tolist() == [True, True, True, False]
 
 
 @pytest.mark.parametrize(("plant", "most"), [("none", 0), ("G1c", 10), ("G1c-realtime", 70)])
@@ -158,8 +158,8 @@ def test_few_are_suspected(plant: Plant, most: int, tmp_path: Path) -> None:
             assert isinstance(first, pa.Table)
             continue
         assert isinstance(first, SuspectsJob)
-        op = np.arange(6_600)
-        among = int(first.suspects["0"].among(op, op + 20).sum())
+        index = np.arange(6_600)
+        among = int(first.suspects["0"].among(index, index + 20).sum())
         assert 2 <= among <= most
 
 

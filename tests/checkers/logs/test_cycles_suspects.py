@@ -36,9 +36,9 @@ class Windows:
 
     def visit(self, see: Callable[[pa.Table], pa.Table]) -> pa.Table:
         passed = Passed.of(SEEN.empty_table()) if not self.known else see.keywords["passed"]  # type: ignore[attr-defined]
-        run, op, potential = (getattr(passed, each) for each in ("run", "op", "potential"))
-        told = zip(run.tolist(), op.tolist(), potential.tolist(), strict=True)
-        self.known.append({(run, op): potential for run, op, potential in told})
+        run, index, potential = (getattr(passed, each) for each in ("run", "index", "potential"))
+        told = zip(run.tolist(), index.tolist(), potential.tolist(), strict=True)
+        self.known.append({(run, index): potential for run, index, potential in told})
         return self.shown[min(len(self.known), len(self.shown)) - 1]
 
 
@@ -84,7 +84,7 @@ def test_suspects_are_of_one_run() -> None:
 
 
 def shown(one: Suspects) -> tuple[Any, ...]:
-    return one.ops.tolist(), one.low.tolist(), one.high.tolist(), one.proven
+    return one.indices.tolist(), one.low.tolist(), one.high.tolist(), one.proven
 
 
 def test_there_are_suspects_by_themselves_and_in_spans() -> None:
@@ -106,17 +106,17 @@ def test_who_was_under_way_in_a_span_is_suspected() -> None:
         (13, 40): False,
         (20, 21): True,
     }
-    op, end = (ints(*each) for each in zip(*cases, strict=True))
-    assert found.among(op, end).tolist() == list(cases.values())
+    index, end = (ints(*each) for each in zip(*cases, strict=True))
+    assert found.among(index, end).tolist() == list(cases.values())
     alone = Suspects(ints(6), ints(), ints(), 0)
-    assert alone.among(op, end).tolist() == [each[0] == 6 for each in cases]
+    assert alone.among(index, end).tolist() == [each[0] == 6 for each in cases]
 
 
 def test_what_is_of_suspects_is_taken_from_the_rows() -> None:
     """Of each run by its own; operations of those who may do several things at once are kept."""
 
-    def txn(op: int, end: int, client: str, *polls: tuple[str, int], type_: int = 0) -> Txn:
-        return Txn(op, end, client, ((f"k{op}", 0),), polls, type_)
+    def txn(index: int, end: int, client: str, *polls: tuple[str, int], type_: int = 0) -> Txn:
+        return Txn(index, end, client, ((f"k{index}", 0),), polls, type_)
 
     txns = [
         txn(0, 1, "process 0"),
@@ -133,7 +133,7 @@ def test_what_is_of_suspects_is_taken_from_the_rows() -> None:
         "2": Suspects(ints(6), ints(), ints(), 0),
     }
     edges, vertices = parts_among(rows, given)
-    of = {(row["run"], row["op"]) for row in vertices.to_pylist()}
+    of = {(row["run"], row["index"]) for row in vertices.to_pylist()}
     # That of unknown outcome may have taken effect as late as in the span.
     assert of == {("0", 0), ("0", 2), ("0", 6), ("1", 4), ("1", 6), ("1", 8), ("1", 10)}
     between = {(row["run"], row["a"], row["b"]) for row in edges.to_pylist()}

@@ -45,11 +45,11 @@ def ended(rng: random.Random, event: dict[str, Any], type_: str) -> dict[str, An
 
 class Op:
     def __init__(self, at: int, event: dict[str, Any]) -> None:
-        self.op, self.end, self.type, self.reported = at, None, "info", None
+        self.index, self.end, self.type, self.reported = at, None, "info", None
         self.f, self.key, self.asked = event["f"], event["key"], event["value"]
 
     def before(self, other: "Op") -> bool:
-        return self.end is not None and self.end < other.op
+        return self.end is not None and self.end < other.index
 
     @property
     def group(self) -> str:
@@ -88,7 +88,7 @@ def naive(events: Events) -> Counter[tuple[str, str]]:
                 (each.key, each.group, each.asked["offset"])
                 == (ask.key, ask.group, ask.reported["offset"])
                 and each.type != "fail"
-                and each.op < ask.end
+                and each.index < ask.end
                 for each in commits
             )
     for join in joins:

@@ -133,7 +133,7 @@ def test_parts_behind_the_final_phase_are_of_it_until_the_file_ends() -> None:
         (1, 0, 2, None),
     ]
     counts = [
-        {"role": EVENTS, "file": file, "range": number, "op": events, "phase": phase}
+        {"role": EVENTS, "file": file, "range": number, "index": events, "phase": phase}
         for file, number, events, phase in parts
     ]
     first, late = job._starts(pa.Table.from_pylist(counts, PART))

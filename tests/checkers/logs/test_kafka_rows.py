@@ -130,7 +130,7 @@ def test_a_transaction_as_rows() -> None:
     assert set(made.column("client").to_pylist()) == {"process 5"}
 
 
-LEFT_OUT = ("run", "op", "end", "invoked_ns", "completed_ns")
+LEFT_OUT = ("run", "index", "end", "invoked_ns", "completed_ns")
 KEYED = {"key": "t/0"}
 OF_A = {"client": "consumer a", **KEYED}
 OF_0 = {"client": "process 0", **KEYED}
@@ -266,13 +266,13 @@ def test_the_last_poll_of_each_client_says_how_many_there_were() -> None:
         ("process 1", 3, 1),
         ("process 2", 1, 1),
     ]
-    polls = {each["op"]: each["previous_ns"] for each in made if each["kind"] == Kind.POLL}
+    polls = {each["index"]: each["previous_ns"] for each in made if each["kind"] == Kind.POLL}
     assert polls == {0: None, 14: 8_000_000}
     anew = [each["previous_ns"] for each in made if each["kind"] == Kind.ASSIGN]
     assert anew == [0, 0]
     scattered = rows(table(events), scattered=True).to_pylist()
     each_poll = [
-        (each["op"], each["offset"], each["until"])
+        (each["index"], each["offset"], each["until"])
         for each in scattered
         if each["kind"] == Kind.LAST
     ]

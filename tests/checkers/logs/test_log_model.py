@@ -65,7 +65,7 @@ def test_suspects_are_looked_at_again_and_others_are_not() -> None:
     found = SpreadLogJob("said", window=5).conclude(made)
     assert isinstance(found, SuspectsJob)
     assert (found.summary, found.seen) == ("said", {"0": 6, "1": 5})
-    assert {run: each.ops.tolist() for run, each in found.suspects.items()} == {"0": [7]}
+    assert {run: each.indices.tolist() for run, each in found.suspects.items()} == {"0": [7]}
     assert [row["run"] for row in found.outcomes.to_pylist()] == ["a", "b"]
 
     concluded = found.conclude({})

@@ -15,8 +15,11 @@ def test_parts_are_keys_of_runs_and_operations_those_of_runs() -> None:
     made = log(pa.concat_tables([rows(table(PROVEN, run)) for run in "ba"]))
     assert [each for each in made.parts if each[1]] == [(run, key) for run in "ab" for key in "12"]
     of = operation(made, np.arange(len(made))).tolist()
-    ops = [(made.parts[part][0], op) for part, op in zip(made.part, made.op.tolist(), strict=True)]
-    assert len(set(of)) == len(set(ops)) == len({*zip(of, ops, strict=True)}) < len(of)
+    indices = [
+        (made.parts[part][0], index)
+        for part, index in zip(made.part, made.index.tolist(), strict=True)
+    ]
+    assert len(set(of)) == len(set(indices)) == len({*zip(of, indices, strict=True)}) < len(of)
 
 
 def test_what_took_effect_is_what_had_no_answer_and_was_polled() -> None:

@@ -72,16 +72,18 @@ class NoNines:
 
     def check(self, tables: Tables) -> DataFrame:
         return keyed(
-            tables.operations, checker=self.name, by=["key"], order=["op"], kernel=self.kernel
+            tables.operations, checker=self.name, by=["key"], order=["index"], kernel=self.kernel
         )
 
 
 def no_nines(rows: list[dict[str, Any]], nine: str = "9") -> Outcome:
     if rows[0]["key"] == '"odd"':
         raise ValueError("an odd key")
-    nines = [row["op"] for row in rows if row["result"] == nine]
+    nines = [row["index"] for row in rows if row["result"] == nine]
     found = [Finding(message="a nine", operations=nines)] if nines else []
-    return judged(len(rows), found, {"rows": len(rows), "max_op": max(row["op"] for row in rows)})
+    return judged(
+        len(rows), found, {"rows": len(rows), "max_index": max(row["index"] for row in rows)}
+    )
 
 
 class Silent:
@@ -137,7 +139,7 @@ def test_many_runs_in_one_go(spark: Any, tmp_path: Path) -> None:
     assert [result.verdict for result in results] == verdicts
     checker = results[1].checkers[0]
     assert (checker.seen, checker.keys, checker.summary) == (3, 2, "no result is 9")
-    assert checker.figures == {"max_op": 4, "rows": 3}
+    assert checker.figures == {"max_index": 4, "rows": 3}
     assert [(f.key, f.message, f.operations) for f in checker.findings] == [("y", "a nine", [2, 4])]
     assert {op.index: op.result for op in results[1].cited.values()} == {2: 9, 4: 9}
     assert "nothing" in results[2].checkers[0].note
@@ -294,7 +296,7 @@ def test_tables_hold_everything(spark: Any, tmp_path: Path) -> None:
     ]
     (run / "faults.jsonl").write_text(lines(*ledger) + '{"id":9')
     stored = tables(spark, held(spark, run))
-    looked, failed, pending = (r.asDict() for r in stored.operations.orderBy("op").collect())
+    looked, failed, pending = (r.asDict() for r in stored.operations.orderBy("index").collect())
     assert (looked["key"], looked["result"]) == ('"x"', '{"a":[2],"b":1}')
     assert (looked["node"], looked["ext"], looked["phase"]) == ("c1", '{"epoch":2}', "main")
     assert (failed["key"], failed["value"], failed["result"]) == ("null", "true", "null")

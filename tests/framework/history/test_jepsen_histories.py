@@ -377,7 +377,7 @@ def test_the_table_is_that_of_operations(tmp_path: Path) -> None:
     table = jepsen_table(path, "register", "r")
     assert table.schema == OPERATIONS
     (row,) = table.to_pylist()
-    assert (row["run"], row["op"], row["end"], row["result"]) == ("r", 0, 1, "3")
+    assert (row["run"], row["index"], row["end"], row["result"]) == ("r", 0, 1, "3")
 
 
 # Files, end to end

@@ -89,10 +89,10 @@ def test_refuses_events(tmp_path: Path, change: Any, row: int, wrong: str) -> No
 
 
 OPERATION_ROWS: list[dict[str, Any]] = [
-    {"op": 0, "end": 3, "process": "0", "f": "write", "type": "ok", "key": '"x"', "value": "1"},
-    {"op": 1, "end": None, "process": "1", "f": "read", "type": "info", "key": '"x"'},
-    {"op": 4, "end": 5, "process": "0", "f": "read", "type": "ok", "key": '"x"', "result": " 1"},
-    {"op": 6, "end": 8, "process": "a", "f": "read", "type": "fail"},
+    {"index": 0, "end": 3, "process": "0", "f": "write", "type": "ok", "key": '"x"', "value": "1"},
+    {"index": 1, "end": None, "process": "1", "f": "read", "type": "info", "key": '"x"'},
+    {"index": 4, "end": 5, "process": "0", "f": "read", "type": "ok", "key": '"x"', "result": " 1"},
+    {"index": 6, "end": 8, "process": "a", "f": "read", "type": "fail"},
 ]
 
 
@@ -114,13 +114,25 @@ def test_operations(tmp_path: Path) -> None:
     assert (fourth.process, fourth.key, fourth.type) == ("a", None, "fail")
 
 
+def test_operations_whose_index_is_called_op(tmp_path: Path) -> None:
+    path = operations(tmp_path / "h.parquet")
+    named = reader.read([path]).operations
+    table = pq.read_table(path)
+    former = ["op" if name == "index" else name for name in table.column_names]
+    pq.write_table(table.rename_columns(former), path)
+    assert reader.read([path]).operations.equals(named)
+    pq.write_table(table.rename_columns(former).drop_columns(["end"]), path)
+    with pytest.raises(UsageError, match="no column end"):
+        reader.read([path])
+
+
 @pytest.mark.parametrize(
     ("change", "row", "wrong"),
     [
-        (put(2, op=1), 3, "op is 1 after 1"),
-        (put(2, op=2), 3, "process 0 invokes 'read' at index 2 while"),
+        (put(2, index=1), 3, "index is 1 after 1"),
+        (put(2, index=2), 3, "process 0 invokes 'read' at index 2 while"),
         (put(3, process="1"), 4, "at most one open operation"),
-        (put(0, end=0), 1, "end is 0 with op 0"),
+        (put(0, end=0), 1, "end is 0 with index 0"),
         (put(1, type="ok"), 2, "ok without an end"),
         (put(1, type="invoke"), 2, "must be one of ok, fail, info"),
         (put(3, f=None), 4, "f is None"),
