@@ -68,7 +68,7 @@ def warm_up_checkers(spark: Any, folder: Path, checkers: Sequence[str]) -> None:
         run = read_run(folder)
         plugins, _ = loaded(sorted(checkers), run.checker_options(()), strict=False)
         held = hold(spark, [run.info], Path(aside))
-        _rehearse(tables(spark, [each for each in held if isinstance(each, Held)]), plugins)
+        _warm_up(tables(spark, [each for each in held if isinstance(each, Held)]), plugins)
 
 
 def check_stored(
@@ -275,7 +275,7 @@ def _outcomes(stored: Tables, plugins: Members) -> tuple[pa.Table, dict[str, str
     return pa.concat_tables(tables), broken
 
 
-def _rehearse(stored: Tables, plugins: Members) -> None:
+def _warm_up(stored: Tables, plugins: Members) -> None:
     """Whichever worker is given which members of a batch in the end, it has seen them all: each
     batch is judged whole by each core, at the same time."""
     _outcomes(stored, plugins)

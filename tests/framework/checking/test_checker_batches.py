@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from framework.checking.engine import _outcomes, _passes, _rehearse
+from framework.checking.engine import _outcomes, _passes, _warm_up
 from framework.checking.keyed import OUTCOME_ARROW
 
 
@@ -97,11 +97,11 @@ def test_each_is_found_once() -> None:
     assert names["a"].batch.asked == [["a", "b", "c"]]
 
 
-def test_in_a_rehearsal_each_core_judges_a_batch_whole() -> None:
+def test_in_a_warm_up_each_core_judges_a_batch_whole() -> None:
     names = plugins("a", "b", "c", "d", alone="z")
-    _rehearse(tables(2), names)
+    _warm_up(tables(2), names)
     assert names["a"].batch.asked == [["a", "c"], ["b", "d"], *[["a", "b", "c", "d"]] * 2]
-    _rehearse(tables(2), plugins(alone="z"))
+    _warm_up(tables(2), plugins(alone="z"))
 
 
 def test_one_that_cannot_begin_stops_no_other() -> None:
