@@ -100,13 +100,13 @@ EXCLUSIVE: Final = Clause(
 )
 FENCED: Final = Clause(
     name="silent-is-fenced",
-    says="A broker whose node is dead for as long as the system may take for anything is fenced, "
-    "and leads nothing",
+    says="A broker whose node is dead, stopped or cut off for longer than it takes to fence one is "
+    "fenced, and leads nothing",
     compares="such brokers, and replicas that they had",
     floor=2,
     because="a broker without a replica is missed by nobody",
     sources=(LEDGER, EVENTS),
-    blind="brokers that are paused or cut off; kills that are healed earlier",
+    blind="brokers that are none of the plan's; faults that are healed earlier",
 )
 CLAUSES: Final = (ONE_PROCESS, NEWEST, UNDER_LEASE, TIMING, EXCLUSIVE, FENCED)
 

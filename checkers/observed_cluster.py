@@ -18,7 +18,7 @@ from itertools import groupby
 from typing import Final, TypeAlias, TypeVar
 
 from checkers.folds.lives import Lives
-from checkers.folds.peace import FOREVER_NS, Quiet, Stretch, Upset, owed, quiet_times
+from checkers.folds.peace import FOREVER_NS, Quiet, Stretch, Upset, missed_by_ns, owed, quiet_times
 from checkers.folds.peace import recovery_ns as recovery_of
 from checkers.folds.sweeps import falls
 from framework.checking.findings import finding, weighed
@@ -87,7 +87,7 @@ DEAD_UNLISTED: Final = Clause(
     name="dead-unlisted",
     says="No broker tells for long of a broker whose process has ended, or which a fault keeps "
     "from every controller",
-    compares="lists of brokers while a broker had been gone for longer than recovery takes",
+    compares="lists of brokers while a broker had been gone for longer than it takes to fence it",
     floor=2,
     because="what one says once is no state",
     sources=(LEDGER,),
@@ -157,7 +157,7 @@ def observed_cluster(events: RunEvents) -> Outcome:
         COMMITTED_KEPT: _committed_kept(views),
         LET_GO: _let_go(events, views, nodes, recovery_ns),
         LIVE_LISTED: _live_listed(lists, quiet, events, recovery_ns),
-        DEAD_UNLISTED: _dead_unlisted(lists, events, nodes, recovery_ns),
+        DEAD_UNLISTED: _dead_unlisted(lists, events, nodes),
         ALL_IN_SYNC: _all_in_sync(events, quiet, nodes, recovery_ns),
         ONE_ADDRESS: _one_address(lists, nodes),
         HEARD: _heard(events, nodes, recovery_ns),
@@ -471,12 +471,10 @@ def _streaks(told: Sequence[Told], wrong: Callable[[Told], bool]) -> Iterator[Se
             yield streak
 
 
-def _dead_unlisted(
-    lists: Sequence[BrokerList], events: RunEvents, nodes: Nodes, recovery_ns: int
-) -> Judgement:
+def _dead_unlisted(lists: Sequence[BrokerList], events: RunEvents, nodes: Nodes) -> Judgement:
     brokers = _brokers(nodes)
     occasion, compared, findings = False, 0, []
-    for fault, since_ns in _deaths(events, nodes, recovery_ns):
+    for fault, since_ns in _deaths(events, nodes):
         dead = [name for name in brokers if name in fault.gone]
         spared = fault.spared(nodes)
         owing = [
@@ -497,15 +495,14 @@ def _dead_unlisted(
     return compared if occasion else NOBODY_DEAD, findings
 
 
-NOBODY_DEAD: Final = "no broker was gone for longer than recovery takes"
+NOBODY_DEAD: Final = "no broker was gone for longer than it takes to fence one"
 
 
-def _deaths(events: RunEvents, nodes: Nodes, recovery_ns: int) -> Iterator[tuple[FaultRecord, int]]:
+def _deaths(events: RunEvents, nodes: Nodes) -> Iterator[tuple[FaultRecord, int]]:
     """Faults that took nodes from the system and left most of it alone, as did no other meanwhile;
-    and when the system had recovered from each."""
-    machine = Machines.of(events.plan).harness
+    and by when the others missed those nodes."""
     for fault in events.faults:
-        since_ns = machine.until_ns(fault.injected_ns or 0, recovery_ns)
+        since_ns = missed_by_ns(events, fault.injected_ns or 0)
         until_ns = fault.over_ns or FOREVER_NS
         if fault.gone and fault.effective and since_ns < until_ns:
             meanwhile = [each for each in events.faults if _meets(each, fault)]

@@ -87,8 +87,31 @@ def quiet_times(events: RunEvents) -> Sequence[Quiet]:
 
 def recovery_ns(plan: Mapping[str, Any]) -> int:
     """How long what is owed may fail, by what the system says of itself."""
-    said = plan.get("recovery_s")
-    return round((said if isinstance(said, int | float) and said > 0 else RECOVERY_S) * 1e9)
+    return round(_said_s(plan, "recovery_s", RECOVERY_S) * 1e9)
+
+
+def fencing_ns(plan: Mapping[str, Any]) -> int:
+    """How long a node of which the others hear nothing may be taken for one that works. Older plans
+    do not say: then as long as anything may take."""
+    return round(_said_s(plan, "fencing_s", recovery_ns(plan) / 1e9) * 1e9)
+
+
+def _said_s(plan: Mapping[str, Any], name: str, otherwise: float) -> float:
+    said = plan.get(name)
+    return said if isinstance(said, int | float) and said > 0 else otherwise
+
+
+def missed_by_ns(events: RunEvents, since_ns: int) -> int:
+    """The moment by which most nodes, left alone since then, miss those who are gone: if a fault
+    ended shortly before, they may first have had to get over that."""
+    machine, plan = Machines.of(events.plan).harness, events.plan
+    ended = [
+        each.over_ns
+        for each in events.faults
+        if each.over_ns is not None and each.over_ns <= since_ns
+    ]
+    recovered_ns = machine.until_ns(max(ended), recovery_ns(plan)) if ended else 0
+    return max(machine.until_ns(since_ns, fencing_ns(plan)), recovered_ns)
 
 
 @dataclass(frozen=True, slots=True)

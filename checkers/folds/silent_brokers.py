@@ -1,7 +1,8 @@
-"""Brokers of nodes that the harness killed: their leases end, and somebody takes them for over.
+"""Brokers of nodes that a fault killed, stopped or cut off: their leases end, and a controller
+fences them.
 
-Judged at the moment at which the system owes its clients service again: by then a broker that has
-said nothing since its node was killed is fenced, and leads nothing that another could."""
+Judged at the moment by which the others must have missed such a node: by then its broker is fenced,
+and leads nothing that another could."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,19 +10,18 @@ from typing import Any
 
 from checkers.folds.brokers import ids_of
 from checkers.folds.committed_log import CommittedLog
-from checkers.folds.peace import owed, recovery_ns
+from checkers.folds.peace import fencing_ns, missed_by_ns, owed
 from checkers.folds.replay import Replay
 from framework.checking.findings import finding
 from framework.evidence.changes import BrokerRegistered, BrokerUnfenced, PartitionState
 from framework.evidence.clocks import earliest_ns
-from framework.evidence.machine import Machines
 from framework.evidence.run_events import FaultRecord, RunEvents, voters
 from framework.plugins.checker import LEDGER, Count, Finding
 
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """A broker was dead since then, and at `due_ns` the system should have got over that."""
+    """Nobody heard of a broker since then, and at `due_ns` it should have been fenced."""
 
     node: str
     broker: int
@@ -31,16 +31,16 @@ class Silence:
 
 def unfenced(events: RunEvents, log: CommittedLog) -> tuple[Count, list[Finding]]:
     """How many brokers and replicas of theirs were judged, and what is wrong."""
-    long_ns = recovery_ns(events.plan)
     votes = set(voters(events.plan))
     brokers = {each.broker_id for each in log.records if isinstance(each, BrokerRegistered)}
     silences = [
         each
-        for each in sorted(_silences(events, long_ns), key=lambda each: each.due_ns)
+        for each in sorted(_silences(events), key=lambda each: each.due_ns)
         if each.broker in brokers or each.node not in votes  # a voter need be no broker
     ]
     if not silences:
-        return f"no broker's node was dead for {long_ns / 1e9:g} s while the others worked", []
+        long_s = fencing_ns(events.plan) / 1e9
+        return f"no broker's node was gone for {long_s:g} s while the others worked", []
     heard = (each for each in events.evidence if each.node in votes)
     reported_ns = max(map(earliest_ns, heard), default=0)
     state, compared, findings = Replay(), 0, list[Finding]()
@@ -59,35 +59,33 @@ def unfenced(events: RunEvents, log: CommittedLog) -> tuple[Count, list[Finding]
     return compared, findings
 
 
-def _silences(events: RunEvents, long_ns: int) -> Iterator[Silence]:
-    """Kills of brokers' nodes that lasted long enough while most nodes were left alone."""
+def _silences(events: RunEvents) -> Iterator[Silence]:
+    """Of brokers' nodes that were gone for long enough while most nodes were left alone."""
     nodes: Mapping[str, Any] = events.plan.get("nodes") or {}
-    ids = ids_of(events.plan)
-    stretches, machine = owed(events.faults, nodes), Machines.of(events.plan).harness
-    for victims, begin_ns, end_ns in _kills(events.faults):
+    ids, stretches = ids_of(events.plan), owed(events.faults, nodes)
+    for gone, begin_ns, end_ns in _absences(events.faults):
         for stretch in stretches:
             since_ns = max(begin_ns, stretch.begin_ns)
-            due_ns = machine.until_ns(since_ns, long_ns)
+            due_ns = missed_by_ns(events, since_ns)
             if due_ns > min(end_ns, stretch.end_ns):
                 continue
-            for node in victims:
+            for node in gone:
                 for broker in ids.get(node, ()):
                     yield Silence(node, broker, since_ns, due_ns)
 
 
-def _kills(faults: Iterable[FaultRecord]) -> Iterator[tuple[Iterable[str], int, int]]:
+def _absences(faults: Iterable[FaultRecord]) -> Iterator[tuple[Iterable[str], int, int]]:
     """Of nodes, from then till then."""
     for fault in faults:
         begin_ns, end_ns = fault.injected_ns, fault.healed_ns
-        deadly = isinstance(fault.victims, Mapping) and fault.effective and fault.ends_processes
-        if deadly and begin_ns is not None and end_ns is not None:
-            yield fault.victims, begin_ns, end_ns
+        if fault.effective and begin_ns is not None and end_ns is not None:
+            yield sorted(fault.gone), begin_ns, end_ns
 
 
 def _wrong(silence: Silence, state: Replay, log: CommittedLog) -> Iterator[Finding]:
     broker = silence.broker
     lasted_s = (silence.due_ns - silence.since_ns) / 1e9
-    what = f"{silence.node} had been dead for {lasted_s:.0f} s, and broker {broker}"
+    what = f"{silence.node} had been gone for {lasted_s:.0f} s, and broker {broker}"
     records = reversed(log.records[: state.end])
     if state.live(broker):
         served = (each for each in records if isinstance(each, BrokerUnfenced))

@@ -168,6 +168,12 @@ def run(
     interval: Annotated[
         float, typer.Option(help="Mean time between a fault's start and its end, s.")
     ] = 5.0,
+    lasting: Annotated[
+        float | None,
+        typer.Option(
+            help="Least length of one in three faults, s; 0: of none. [as a silent node is fenced]"
+        ),
+    ] = None,
     observe: Annotated[
         float,
         typer.Option(help="Time from asking all nodes what they tell to the next, s; 0: never."),
@@ -216,6 +222,7 @@ def run(
             time_limit_s=time_limit,
             exactly=exactly,
             interval_s=interval,
+            lasting_s=lasting,
             observe_s=observe,
             seed=seed,
             name=name,

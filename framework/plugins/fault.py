@@ -6,7 +6,7 @@ an `Injection` is a fault with its victims, written down before anything is done
 
 import random
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol, Self, runtime_checkable
 
 from framework.generators.base import Generator
@@ -18,10 +18,12 @@ from framework.plugins.system import Cluster, NodeSpec
 
 @dataclass(frozen=True, slots=True)
 class FaultOp:
-    """An operation of the nemesis: start or stop a fault. In histories `start-kill`."""
+    """An operation of the nemesis: start or stop a fault. In histories `start-kill`. `target`: whom
+    a start aims at, where the user restricts nothing."""
 
     verb: Literal["start", "stop"]
     fault: str
+    target: str = field(default="", compare=False)
 
     @property
     def f(self) -> str:
@@ -30,7 +32,7 @@ class FaultOp:
 
     def op(self) -> Invocation:
         """The operation, for generators."""
-        return op(self.f)
+        return op(self.f, value={"target": self.target} if self.target else None)
 
     @classmethod
     def parse(cls, f: str) -> Self | None:

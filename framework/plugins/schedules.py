@@ -1,7 +1,8 @@
 """When faults start and stop: the schedules that nemeses choose from.
 
 A gap that is drawn lies evenly between half and one and a half times its mean, so that a fault
-always lasts long enough to bite. What is drawn waits for nodes that another fault has taken down.
+always lasts long enough to bite; `some_last` has some of them last longer. What is drawn waits for
+nodes that another fault has taken down.
 """
 
 from __future__ import annotations
@@ -15,10 +16,15 @@ from framework.generators import PENDING, Context, Generator, Offer, Pending, as
 from framework.generators.randomness import below, unit
 from framework.history.event import Event
 from framework.plugins.fault import DOWN, FaultOp
+from framework.plugins.targets import FEW
 
 NS_PER_S: Final = 1_000_000_000
 _WHICH: Final = 0x7768696368
 """Label of the draws that choose a fault."""
+_LASTING: Final = 0x6C617374
+"""Label of the draws that choose one that lasts."""
+LASTING_OF: Final = 3
+"""One of so many lasts long, where some do."""
 
 Step: TypeAlias = tuple[int, FaultOp]
 """How long to wait (ns) after the step before, and what to do then."""
@@ -77,8 +83,39 @@ def alternate(fault: str, interval_s: float) -> Generator:
 def once_at_a_time(faults: Sequence[str], interval_s: float) -> Generator:
     """Starts and stops in turns, endlessly, one of the faults drawn for each turn: never two of
     them at once. Drawn gaps with this mean."""
-    drawn = partial(_in_turns, tuple(faults), interval_s * NS_PER_S)
-    return Timetable(drawn, patient=True)
+    return Timetable(Turns(tuple(faults), interval_s * NS_PER_S), patient=True)
+
+
+def some_last(schedule: Generator, lasting_s: float) -> Generator:
+    """The schedule, and of every three faults that it draws in turns one, drawn too, lasts at least
+    so long, and leaves most nodes alone, so that they can be asked for those that they miss. A
+    script stays as it is."""
+    if isinstance(schedule, Timetable) and isinstance(schedule.step, Turns):
+        step = replace(schedule.step, lasting_ns=round(lasting_s * NS_PER_S))
+        return replace(schedule, step=step)
+    return schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """The steps of starts and stops in turns."""
+
+    faults: tuple[str, ...]
+    mean_ns: float
+    lasting_ns: int = 0
+
+    def __call__(self, seed: int, turn: int) -> Step:
+        gap_ns, number = round(self.mean_ns * (0.5 + unit(seed, 2 * turn))), turn // 2
+        fault = self.faults[below(seed, _WHICH + number, len(self.faults))]
+        lasts = self.lasting_ns > 0 and _lasts(seed, number)
+        if turn % 2 == 0:
+            return gap_ns, FaultOp("start", fault, FEW if lasts else "")
+        return max(gap_ns, self.lasting_ns if lasts else 0), FaultOp("stop", fault)
+
+
+def _lasts(seed: int, number: int) -> bool:
+    group, place = divmod(number, LASTING_OF)
+    return place == below(seed, _LASTING + group, LASTING_OF)
 
 
 def sequence(steps: Sequence[tuple[float, FaultOp]]) -> Generator:
@@ -92,12 +129,6 @@ def one_shot(fault: str, after_s: float, lasts_s: float | None = None) -> Genera
     everything, or for good where there is nothing to heal)."""
     steps = [(after_s, FaultOp("start", fault))]
     return sequence(steps if lasts_s is None else [*steps, (lasts_s, FaultOp("stop", fault))])
-
-
-def _in_turns(faults: tuple[str, ...], mean_ns: float, seed: int, turn: int) -> Step:
-    gap_ns = round(mean_ns * (0.5 + unit(seed, 2 * turn)))
-    fault = faults[below(seed, _WHICH + turn // 2, len(faults))]
-    return gap_ns, FaultOp("stop" if turn % 2 else "start", fault)
 
 
 def _scripted(steps: tuple[Step, ...], seed: int, turn: int) -> Step | None:

@@ -178,6 +178,13 @@ class System(Protocol):
         none but of a minority: what fails for longer is stuck. By itself `RECOVERY_S`."""
         return RECOVERY_S
 
+    def fencing_s(
+        self, nodes: Sequence[NodeSpec], settings: Mapping[str, Mapping[str, str]]
+    ) -> float:
+        """How long, by its time-outs, a node of which the others hear nothing may be taken for one
+        that works, where most nodes are left alone. By itself as long as anything may take."""
+        return self.recovery_s(nodes, settings)
+
     def install(self, cluster: Cluster, node: str) -> None:
         """Put configuration on the node's host: the system's own, and over it what
         `cluster.settings` says of the node. By itself nothing."""

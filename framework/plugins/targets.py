@@ -13,7 +13,8 @@ from typing import Final
 from framework.errors import UsageError
 from framework.plugins.system import Cluster, NodeSpec
 
-GROUPS: Final = ("one", "minority", "majority", "all", "leader", "followers")
+FEW: Final = "few"
+GROUPS: Final = ("one", "minority", FEW, "majority", "all", "leader", "followers")
 """Targets of every cluster. Beside them: each role with an s, and each node's name."""
 
 _BEFORE: Final = ("leader", "one", "minority", "majority")
@@ -76,6 +77,8 @@ def resolve(cluster: Cluster, target: str, leader: str | None, rng: random.Rando
             return [node for node in voters if node != leader] if leader else []
         case "minority":
             return sorted(rng.sample(voters, (len(voters) - 1) // 2))
+        case "few":
+            return _few(cluster, rng)
         case "majority":
             return sorted(rng.sample(voters, len(voters) // 2 + 1))
         case "all":
@@ -84,3 +87,15 @@ def resolve(cluster: Cluster, target: str, leader: str | None, rng: random.Rando
         return group
     check_targets([target], list(cluster.nodes.values()))
     return [target]
+
+
+def _few(cluster: Cluster, rng: random.Random) -> list[str]:
+    """As many nodes as can be missed: most of the voters, and of the nodes with each role, are
+    left."""
+    groups = [cluster.voters(), *role_groups(cluster.nodes.values()).values()]
+    gone: set[str] = set()
+    for node in rng.sample(sorted(cluster.nodes), len(cluster.nodes)):
+        missed = gone | {node}
+        if all(2 * len(missed & set(group)) < len(group) for group in groups if node in group):
+            gone = missed
+    return sorted(gone)

@@ -124,8 +124,10 @@ class FaultDriver:
         fault_op = FaultOp.parse(op.f)
         if fault_op is not None:
             with self._lock:
-                act = self._start if fault_op.verb == "start" else self._stop
-                return act(fault_op.fault)
+                if fault_op.verb == "stop":
+                    return self._stop(fault_op.fault)
+                target = (op.value or {}).get("target")
+                return self._start(fault_op.fault, self._targets or ([target] if target else ()))
         match op.f:
             case "phase":
                 self._on_phase(str(op.value))
@@ -157,12 +159,12 @@ class FaultDriver:
                     found.append({"error": str(error)})
         return found
 
-    def _start(self, name: str) -> Json:
+    def _start(self, name: str, targets: Sequence[str]) -> Json:
         if name in self._active:
             return {"skipped": f"{name} is already active"}
         fault = self._faults[name]
         rng = stream(self._cluster.seed, "nemesis", name, self._drawn[name])
-        injection = fault.plan(self._cluster, self._targets, find_leader(self._cluster), rng)
+        injection = fault.plan(self._cluster, targets, find_leader(self._cluster), rng)
         if down := self._down(injection):
             why = ", ".join(f"{node} is down by {label}" for node, label in down.items())
             return {"skipped": why, DOWN: sorted(down)}

@@ -17,10 +17,14 @@ from framework.plugins.fault import Fault, Nemesis
 from framework.plugins.host import HostProvider
 from framework.plugins.observer import Observer
 from framework.plugins.options import Named, create, named, need_options, options_of
+from framework.plugins.schedules import LASTING_OF
 from framework.plugins.system import NodeSpec, System
 from framework.plugins.targets import check_targets
 from framework.plugins.workload import NeedsMore, Workload
 from framework.run.settings import node_settings
+
+LOOKS: Final = 2.5
+"""So many rounds of an observer's questions hold two whole ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +46,9 @@ class Options:
     exactly: bool = False
     """Where too little was done in that time the main phase is no longer all the same."""
     interval_s: float = 5.0
+    lasting_s: float | None = 0.0
+    """One of every three faults that a nemesis draws lasts at least so long; 0: none does, as in
+    plans of older releases. None: long enough for `fencing_s` of the system to be seen."""
     observe_s: float = 2.0
     """How often every node is asked what it would tell anybody; 0: never."""
     seed: int | None = None
@@ -90,6 +97,7 @@ class Test:
     not_applicable: Mapping[str, str]
     """The other checkers, and why they have nothing to check here."""
     threads: int
+    lasting_s: float = 0.0
     capabilities: Set[str] = frozenset()
     """Of the system, with these settings."""
 
@@ -113,6 +121,8 @@ def resolve(options: Options) -> Test:
     _positive("--budget", options.budget_s)
     if not 0 <= options.observe_s < 1e9:
         raise UsageError(f"--observe {options.observe_s:g}: it is a number of s, or 0 for never")
+    if options.lasting_s is not None and not 0 <= options.lasting_s < 1e9:
+        raise UsageError(f"--lasting {options.lasting_s:g}: it is a number of s, or 0 for none")
     if options.seed is not None and options.seed < 0:
         raise UsageError(f"--seed {options.seed}: it is a whole number from 0 up")
     system_name = options.system or registry.default("systems")
@@ -160,8 +170,18 @@ def resolve(options: Options) -> Test:
         checkers=checking.checkers,
         not_applicable=checking.not_applicable,
         threads=threads,
+        lasting_s=_lasting_s(options, system.fencing_s(specs, settings)),
         capabilities=capabilities,
     )
+
+
+def _lasting_s(options: Options, fencing_s: float) -> float:
+    """How long some faults last: until whoever is gone must be fenced, and every node is asked
+    twice after that; none in a main phase too short for three."""
+    if options.lasting_s is not None:
+        return options.lasting_s
+    lasting_s = fencing_s + LOOKS * options.observe_s
+    return lasting_s if options.time_limit_s >= LASTING_OF * lasting_s else 0.0
 
 
 def _workloads(

@@ -19,6 +19,8 @@ from nodes.kafka.defects import agent, tools
 from nodes.kafka.defects.catalogue import BREAKS
 from nodes.kafka.dialect import DIALECT, PLAYED, PLAYED_SINCE
 
+FENCING_MARGIN_S: Final = 1.0
+"""Within this time the record that fences a broker is committed, and every broker has read it."""
 STOP_GRACE_S: Final = 1.0
 ANSWER_S: Final = 1.0
 
@@ -102,6 +104,28 @@ class KafkaSystem(System):
             "controller.quorum.election.timeout.ms": 5,
             "request.timeout.ms": 2,
         }
+        return self._slowest_s(nodes, settings_of, waits)
+
+    def fencing_s(
+        self, nodes: Sequence[NodeSpec], settings_of: Mapping[str, Mapping[str, str]]
+    ) -> float:
+        """Of the slowest node: followers miss their leader, some elections are split, and a
+        session, which the new controller counts from its own begin, runs out. Controllers look for
+        that four times a session."""
+        waits = {
+            "broker.session.timeout.ms": 1.25,
+            "controller.quorum.fetch.timeout.ms": 1,
+            "controller.quorum.election.timeout.ms": 5,
+        }
+        return FENCING_MARGIN_S + self._slowest_s(nodes, settings_of, waits)
+
+    def _slowest_s(
+        self,
+        nodes: Sequence[NodeSpec],
+        settings_of: Mapping[str, Mapping[str, str]],
+        waits: Mapping[str, float],
+    ) -> float:
+        """Of all nodes, the most that these settings, each so many times, come to."""
         return max(
             sum(
                 times * int(settings_of.get(spec.name, {}).get(key, settings.SHORT[key]))

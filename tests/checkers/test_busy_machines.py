@@ -32,8 +32,8 @@ EXCUSED: Mapping[str, set[str]] = {
         "by the log",
     },
     "lease-exclusion": {
-        "b3 had been dead for 15 s, and broker 6 was not fenced",
-        "b3 had been dead for 15 s, and broker 6 still led 22222222-2222-2222-2222-222222222222/0",
+        "b3 had been gone for 15 s, and broker 6 was not fenced",
+        "b3 had been gone for 15 s, and broker 6 still led 22222222-2222-2222-2222-222222222222/0",
     },
     "observed-cluster": {
         "a live broker is not listed in the end",

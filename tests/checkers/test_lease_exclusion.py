@@ -174,10 +174,10 @@ PLANTED = Plants.of(
         "before the end that the broker knew": before_its_end,
         "after it had become active": soon_after_failover,
         "two processes served as broker 4 at one time": together,
-        "b3 had been dead for 15 s, and broker 6 was not fenced": lambda story: again_dead(
+        "b3 had been gone for 15 s, and broker 6 was not fenced": lambda story: again_dead(
             story, fenced=False
         ),
-        f"b3 had been dead for 15 s, and broker 6 still led {OTHER}/0": lambda story: again_dead(
+        f"b3 had been gone for 15 s, and broker 6 still led {OTHER}/0": lambda story: again_dead(
             story, moved=False
         ),
     },

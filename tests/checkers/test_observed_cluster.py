@@ -265,6 +265,18 @@ def a_dead_broker_is_listed_for_long(story: Asked) -> None:
 
 
 @PLANTED.violation("b1 tells of broker 6 (b3)", on=Asked)
+def a_dead_broker_is_listed_for_longer_than_the_system_says(story: Asked) -> None:
+    """It fences one within 8 s, though some things take it 15 s."""
+    story.plan["fencing_s"] = 8.0
+    with story.fault("kill", ends_processes=True, victims={"b3": {}}):
+        story.wait(9_000)
+        for _ in range(2):
+            story.brokers("b1")
+            story.brokers("b2", without="b3")
+    ended(story)
+
+
+@PLANTED.violation("b1 tells of broker 6 (b3)", on=Asked)
 def a_broker_that_is_cut_off_is_listed_for_long(story: Asked) -> None:
     """It lives, and must have been fenced: it reaches no controller."""
     story.rounds(2)
@@ -368,6 +380,18 @@ def lists_of_the_past_while_a_broker_recovers(story: Asked) -> None:
 def a_dead_broker_is_listed_while_its_lease_lasts(story: Asked) -> None:
     with story.fault("kill", ends_processes=True, victims={"b3": {}}):
         story.rounds(5)
+
+
+def a_dead_broker_is_listed_while_it_gets_over_another_fault(story: Asked) -> None:
+    """It may take 15 s for that, and 8 s to fence one."""
+    story.plan["fencing_s"] = 8.0
+    with story.fault(victims={"b1": {}, "b2": {}, "c1": {}}):
+        story.wait(4_000)
+    story.wait(3_000)
+    with story.fault("kill", ends_processes=True, victims={"b3": {}}):
+        story.wait(9_000)
+        story.brokers("b1")
+        story.brokers("b1")
 
 
 def a_dead_broker_is_listed_while_there_is_no_quorum(story: Asked) -> None:
@@ -557,6 +581,7 @@ def a_replica_is_out_of_sync_under_a_fault(story: Asked) -> None:
 LOOK_ALIKES: list[Callable[[Asked], None]] = [
     lists_of_the_past_while_a_broker_recovers,
     a_dead_broker_is_listed_while_its_lease_lasts,
+    a_dead_broker_is_listed_while_it_gets_over_another_fault,
     a_dead_broker_is_listed_while_there_is_no_quorum,
     a_dead_broker_is_listed_by_who_is_cut_off,
     a_kill_that_was_not_seen,

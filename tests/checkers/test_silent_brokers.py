@@ -1,4 +1,4 @@
-"""Brokers of nodes that were killed for long (`folds/silent_brokers.py`)."""
+"""Brokers of nodes that were gone for long (`folds/silent_brokers.py`)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -57,7 +57,7 @@ def noticed(after_s: float = 5, reported_s: float = 11) -> Dead:
     return story
 
 
-NOBODY = "no broker's node was dead for 10 s while the others worked"
+NOBODY = "no broker's node was gone for 10 s while the others worked"
 
 
 def test_fenced_in_time() -> None:
@@ -116,6 +116,36 @@ def test_a_broker_that_was_never_registered() -> None:
     assert noticed().judged(victims={"b3": {}}) == (0, [])
 
 
+def test_of_a_system_that_says_when_it_fences() -> None:
+    """Long before it has got over everything."""
+    story = noticed(after_s=8)
+    story.plan = {**story.plan, "fencing_s": 6}
+    count, (found,) = story.judged(lasted_s=7)
+    assert count == 2 and "b1 had been gone for 6 s, and broker 4 was not fenced" in found.message
+    story = noticed()
+    story.plan = {**story.plan, "fencing_s": 6}
+    assert story.judged(lasted_s=7) == (2, [])
+
+
+@pytest.mark.parametrize("healed_s", [0, 4])
+def test_it_first_gets_over_a_fault_that_ended_just_before(healed_s: int) -> None:
+    story = noticed(after_s=9)
+    story.plan = {**story.plan, "fencing_s": 6}
+    end = story.killed_ns - healed_s * S
+    story.inject(9, fault="pause", victims={"c1": {}}, injected_ns=end - S, healed_ns=end)
+    _, found = story.judged()
+    assert bool(found) == (healed_s == 4), "10 s after that one, or 6 after this one"
+
+
+def test_one_that_is_stopped_or_cut_off() -> None:
+    """It lives, and no controller hears of it."""
+    entries = [{"step": "planned", "spared": ["b2", "c1", "c2", "c3"], "cut_off": ["b1"]}]
+    gone: dict[str, Any] = {"ends_processes": False, "entries": entries}
+    assert noticed().judged(**gone) == (2, [])
+    _, (found,) = noticed(after_s=10.5).judged(**gone)
+    assert found.message == "b1 had been gone for 10 s, and broker 4 was not fenced"
+
+
 def test_one_that_is_still_in_service_and_leads() -> None:
     """Told of once, by the record that put it into service last before it was due."""
     story = dead()
@@ -126,7 +156,7 @@ def test_one_that_is_still_in_service_and_leads() -> None:
     story.at(11)
     story.unfence(4)
     _, (found,) = story.judged()
-    assert found.message == "b1 had been dead for 10 s, and broker 4 was not fenced"
+    assert found.message == "b1 had been gone for 10 s, and broker 4 was not fenced"
     assert [each["offset"] for each in found.events] == [service]
 
 
@@ -140,7 +170,7 @@ def test_one_that_is_fenced_and_still_leads() -> None:
     story.at(11)
     story.isr([5], 5, topic_id=OTHER)
     _, (found,) = story.judged()
-    assert found.message == f"b1 had been dead for 10 s, and broker 4 still led {OTHER}/0"
+    assert found.message == f"b1 had been gone for 10 s, and broker 4 still led {OTHER}/0"
     assert [each["offset"] for each in found.events] == [led]
 
 

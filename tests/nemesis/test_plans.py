@@ -6,19 +6,22 @@ from collections.abc import Callable
 from itertools import combinations
 
 import pytest
-from echoes import on_paper, specs
+from echoes import PORT, on_paper, specs
 from hypothesis import given
 from hypothesis import strategies as st
 
 from framework.errors import UsageError
 from framework.plugins.fault import CutsOff, Fault, Injection, Nemesis, OnProcesses, Sparing
-from framework.plugins.system import Cluster
+from framework.plugins.system import Cluster, NodeSpec
 from framework.plugins.targets import resolve
 from nemesis.kill import Kill
 from nemesis.partition import SHAPES, Partition, grudges
 from nemesis.pause import Pause
 
-GROUPS = ("one", "minority", "majority", "all", "leader", "followers", "controllers", "brokers")
+GROUPS = (
+    *("one", "minority", "few", "majority", "all", "leader", "followers"),
+    *("controllers", "brokers"),
+)
 NEMESES: list[Callable[[], Nemesis]] = [Partition, Pause, Kill]
 
 Situation = tuple[Cluster, list[str], str | None, int]
@@ -220,6 +223,36 @@ def test_targets() -> None:
     assert len(resolve(on_paper(specs(4, 0)), "minority", None, rng)) == 1
     with pytest.raises(UsageError, match="b9"):
         resolve(cluster, "b9", None, rng)
+
+
+@pytest.mark.parametrize(
+    ("controllers", "brokers", "missed"), [(3, 3, (1, 1)), (5, 2, (2, 0)), (1, 5, (0, 2))]
+)
+def test_few_are_as_many_as_can_be_missed(
+    controllers: int, brokers: int, missed: tuple[int, int]
+) -> None:
+    cluster = on_paper(specs(controllers, brokers))
+    drawn = [resolve(cluster, "few", None, random.Random(seed)) for seed in range(20)]
+    assert {(sum(n[0] == "c" for n in few), sum(n[0] == "b" for n in few)) for few in drawn} == {
+        missed
+    }
+    assert len({tuple(few) for few in drawn}) > 1, "drawn"
+
+
+def test_few_of_nodes_with_several_roles() -> None:
+    both = {
+        f"n{number}": NodeSpec(
+            name=f"n{number}",
+            roles=frozenset({"controller", "broker"}),
+            ports={"client": PORT},
+            votes=True,
+        )
+        for number in range(1, 4)
+    }
+    assert len(resolve(on_paper(both), "few", None, random.Random(1))) == 1
+    assert fault(Kill).plan(on_paper(specs(1, 1)), ["few"], None, random.Random(1)).to_json(), (
+        "nobody can be missed: one that votes"
+    )
 
 
 def test_the_target_decides_whom_a_partition_isolates() -> None:

@@ -35,6 +35,8 @@ from nodes.kraft.defects.catalogue import DEFECTS
 from nodes.kraft.wire.codec import MalformedRequest
 from nodes.kraft.wire.debug import DescribeNodeRequest, DescribeNodeResponse
 
+FENCING_MARGIN_S: Final = 1.0
+"""Within this time the record that fences a broker is committed, and every broker has read it."""
 STOP_GRACE_S: Final = 0.5
 """Enough for a controller. A broker asks the controllers first, which end with it."""
 
@@ -119,6 +121,17 @@ class KraftSystem(System):
             )
             / 1000
         )
+
+    def fencing_s(
+        self, nodes: Sequence[NodeSpec], settings: Mapping[str, Mapping[str, str]]
+    ) -> float:
+        """Of the slowest node: followers miss their leader, some elections are split, and a lease,
+        which the new leader counts from its own begin, runs out."""
+        slowest_ms = max(
+            each.lease_ms + each.fetch_timeout_ms + 6 * each.election_timeout_ms
+            for each in (timing(settings.get(spec.name, {})) for spec in nodes)
+        )
+        return FENCING_MARGIN_S + slowest_ms / 1000
 
     def start(self, cluster: Cluster, node: str) -> int:
         host = cluster.host(node)

@@ -8,7 +8,7 @@ from framework.generators import Generator, any_of, simulate, time_limit
 from framework.generators import nemesis as on_nemesis
 from framework.history.event import Completion, Event, Invocation
 from framework.plugins.fault import DOWN, FaultOp
-from framework.plugins.schedules import alternate, once_at_a_time, one_shot, sequence
+from framework.plugins.schedules import alternate, once_at_a_time, one_shot, sequence, some_last
 
 NS = 10**9
 
@@ -34,6 +34,52 @@ def test_in_turns_with_gaps_between_half_and_one_and_a_half_times_the_mean() -> 
 def test_the_seed_fixes_the_times() -> None:
     assert marks(alternate("rain", 4.0), seed=7) == marks(alternate("rain", 4.0), seed=7)
     assert marks(alternate("rain", 4.0), seed=7) != marks(alternate("rain", 4.0), seed=8)
+
+
+def lengths(schedule: Generator, *, seed: int, limit_s: float = 400.0) -> list[float]:
+    """Of the faults that were stopped, s."""
+    found = marks(schedule, seed=seed, limit_s=limit_s)
+    return [end - begin for (begin, _), (end, _) in pairwise(found)][::2]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_one_in_three_faults_lasts(seed: int) -> None:
+    found = lengths(some_last(alternate("rain", 4.0), 15.0), seed=seed)
+    assert len(found) > 12
+    for three in zip(found[::3], found[1::3], found[2::3], strict=False):
+        assert sorted(each > 14.9 for each in three) == [False, False, True]
+        assert max(three) < 15.1
+
+
+def test_one_that_lasts_leaves_most_nodes_alone() -> None:
+    events = simulate(
+        time_limit(400, on_nemesis(some_last(alternate("rain", 4.0), 15.0))), threads=1, seed=2
+    )
+    begun = [each for each in events if each.type == "invoke"]
+    for start, stop in zip(begun[::2], begun[1::2], strict=False):
+        lasted = (stop.time or 0) - (start.time or 0) > 14 * NS
+        assert start.value == ({"target": "few"} if lasted else None)
+        assert stop.value is None
+
+
+def test_which_one_lasts_is_drawn() -> None:
+    found = {
+        tuple(each > 14.9 for each in lengths(some_last(alternate("rain", 4.0), 15.0), seed=seed))[
+            :3
+        ]
+        for seed in range(20)
+    }
+    assert len(found) == 3
+
+
+def test_what_lasts_longer_anyhow_is_not_cut_short() -> None:
+    assert marks(some_last(alternate("rain", 4.0), 1.0)) == marks(alternate("rain", 4.0))
+    assert marks(some_last(alternate("rain", 4.0), 0.0)) == marks(alternate("rain", 4.0))
+
+
+def test_scripts_stay_as_they_are() -> None:
+    script = one_shot("rain", 1.0, 2.0)
+    assert some_last(script, 15.0) is script
 
 
 def test_once_at_a_time_never_has_two_faults() -> None:

@@ -56,7 +56,9 @@ def a_test(results: Path) -> Any:
         seed=1,
         name="x",
         system_name="none",
-        system=SimpleNamespace(recovery_s=lambda *_: 30.0, versions=lambda *_: {}),
+        system=SimpleNamespace(
+            recovery_s=lambda *_: 30.0, fencing_s=lambda *_: 12.0, versions=lambda *_: {}
+        ),
         provider=SimpleNamespace(name="nowhere", clean=list),
         hosts_reason="",
         specs=[],
@@ -71,6 +73,7 @@ def a_test(results: Path) -> Any:
         checkers=["faults-bit"],
         not_applicable={},
         threads=1,
+        lasting_s=0.0,
     )
 
 

@@ -28,6 +28,7 @@ class Paper:
     def __init__(self, name: str) -> None:
         self.name = name
         self.holds = False
+        self.aimed_at: list[str] = []
         self.during_inject: Callable[[], Any] = lambda: None
 
     def check(self, nodes: Sequence[NodeSpec]) -> None: ...
@@ -40,6 +41,7 @@ class Paper:
     ) -> "PaperInjection":
         if "nobody" in targets:
             raise UsageError("nobody is no node")
+        self.aimed_at = [*targets]
         return PaperInjection(self, f"n{rng.randrange(10**6)}")
 
     def from_json(self, shape: str, victims: Mapping[str, Json]) -> "PaperInjection":
@@ -94,8 +96,25 @@ def driver_of(
     return driver, ledger
 
 
-def do(driver: FaultDriver, f: str) -> Any:
-    return driver.invoke(Invocation(process="nemesis", f=f)).value
+def do(driver: FaultDriver, f: str, value: Any = None) -> Any:
+    return driver.invoke(Invocation(process="nemesis", f=f, value=value)).value
+
+
+@pytest.mark.parametrize(
+    ("asked", "value", "expected"),
+    [
+        ((), None, []),
+        ((), {"target": "few"}, ["few"]),
+        (("leader",), {"target": "few"}, ["leader"]),
+    ],
+)
+def test_a_schedule_says_whom_to_aim_at_where_the_user_does_not(
+    tmp_path: Path, asked: Sequence[str], value: Any, expected: list[str]
+) -> None:
+    fault = Paper("a")
+    driver, _ = driver_of(tmp_path, fault, targets=asked)
+    do(driver, "start-a", value)
+    assert fault.aimed_at == expected
 
 
 def steps(folder: Path) -> list[tuple[str, str]]:

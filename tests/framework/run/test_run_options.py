@@ -2,10 +2,11 @@
 
 import pytest
 
+from framework.errors import UsageError
 from framework.run.options import Options, Test, as_json, from_json, resolve
 
 
-def resolved(**options: str) -> Test:
+def resolved(**options: object) -> Test:
     return resolve(Options(hosts="namespaces", **options))  # type: ignore[arg-type]
 
 
@@ -20,6 +21,30 @@ def test_two_threads_a_node_where_that_is_enough() -> None:
     assert resolved(workload="topics").threads == 2 * 6
     assert resolved(workload="topics", concurrency="3n").threads == 3 * 6
     assert resolved(workload="topics", concurrency="5").threads == 5
+
+
+def test_some_faults_last_until_a_silent_node_is_fenced_and_asked_for() -> None:
+    """The node fences within 10 s, and two rounds of the observer take 5 s at most."""
+    lasts = {limit_s: lasting(lasting_s=None, time_limit_s=limit_s) for limit_s in (45.0, 44.9)}
+    assert lasts == {45.0: 15.0, 44.9: 0.0}, "none in a phase too short for three"
+    assert lasting(lasting_s=None, settings=("broker.lease.ms=6000",)) == 16.0
+    assert lasting(lasting_s=3.5) == 3.5
+
+
+def lasting(**options: object) -> float:
+    return resolved(**options).lasting_s
+
+
+def test_in_a_replay_of_an_older_plan_none_lasts() -> None:
+    stored = as_json(Options(lasting_s=12.0))
+    assert from_json(stored).lasting_s == 12.0
+    assert from_json({name: stored[name] for name in stored if name != "lasting_s"}).lasting_s == 0
+
+
+@pytest.mark.parametrize("length_s", [-1.0, float("inf"), float("nan")])
+def test_a_length_that_no_fault_has_is_refused(length_s: float) -> None:
+    with pytest.raises(UsageError, match="--lasting"):
+        resolved(lasting_s=length_s)
 
 
 def test_a_plan_keeps_what_was_asked_for_and_not_the_default() -> None:

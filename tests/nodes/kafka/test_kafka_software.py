@@ -233,3 +233,10 @@ def test_a_longer_session_is_a_longer_recovery() -> None:
     system, specs = KafkaSystem(), layout("3+3", one_id=True)
     longer = {spec.name: {"broker.session.timeout.ms": "9000"} for spec in specs}
     assert system.recovery_s(specs, longer) == pytest.approx(system.recovery_s(specs, {}) + 6)
+
+
+def test_a_silent_broker_is_fenced_a_session_later() -> None:
+    system, specs = KafkaSystem(), layout("3+3", one_id=True)
+    assert 3 < system.fencing_s(specs, {}) < system.recovery_s(specs, {})
+    longer = {specs[-1].name: {"broker.session.timeout.ms": "7000"}}
+    assert system.fencing_s(specs, longer) == pytest.approx(system.fencing_s(specs, {}) + 5)

@@ -112,6 +112,14 @@ def test_time_to_recover_follows_from_the_slowest_nodes_timeouts() -> None:
     assert system.recovery_s(specs, node_settings(items, specs)) == 26
 
 
+def test_a_silent_broker_is_fenced_a_lease_and_an_election_later() -> None:
+    system = KraftSystem()
+    specs = system.layout("3+3")
+    assert system.fencing_s(specs, {}) == 10
+    items = ("c2:broker.lease.ms=8000", "controller.quorum.election.timeout.ms=100")
+    assert system.fencing_s(specs, node_settings(items, specs)) == pytest.approx(10.6)
+
+
 def test_nodes_without_events_leave_what_is_on_their_disks() -> None:
     system = KraftSystem()
     specs = system.layout("3+3")
