@@ -23,7 +23,6 @@ from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.broker import view
 from nodes.kraft.config import Config, Endpoint
-from nodes.kraft.controller.answers import DESCRIBE_QUORUM, UNREGISTER_BROKER
 from nodes.kraft.events import ErrorEvents, EventLog
 from nodes.kraft.ids import LeaderEpoch, Offset
 from nodes.kraft.metadata.digest import digest
@@ -45,6 +44,14 @@ from nodes.kraft.runtime.snapshots import Snapshots
 from nodes.kraft.security.authorizer import Requester
 from nodes.kraft.storage.directory_lock import hold
 from nodes.kraft.storage.meta_properties import adopt
+from nodes.kraft.wire.api_keys import (
+    BROKER_HEARTBEAT,
+    CONTROLLER_HEARTBEAT,
+    DESCRIBE_CLUSTER,
+    DESCRIBE_NODE,
+    DESCRIBE_QUORUM,
+    UNREGISTER_BROKER,
+)
 from nodes.kraft.wire.apis import CONTROL_APIS
 from nodes.kraft.wire.codec import API_VERSIONS
 from nodes.kraft.wire.debug import DescribeNodeResponse
@@ -53,7 +60,7 @@ from nodes.kraft.wire.quorum import QuorumRequest
 if TYPE_CHECKING:
     from nodes.kraft.runtime.control import ControlPlane
     from nodes.kraft.runtime.data import DataPlane
-    from nodes.kraft.wire.requests import DescribeClusterRequest, DescribeQuorumRequest
+    from nodes.kraft.wire.requests import ControlRequest, DescribeClusterRequest
 
 log: Final = logging.getLogger(__name__)
 
@@ -63,9 +70,6 @@ SHUTDOWN_TIMEOUT_S: Final = 5.0
 CLOSE_TIMEOUT_S: Final = 2.0
 CLOCK_EVERY_S: Final = 10.0
 
-BROKER_HEARTBEAT: Final = 50
-CONTROLLER_HEARTBEAT: Final = 51
-DESCRIBE_NODE: Final = 10001
 CONTROLLER_KEYS: Final = frozenset({BROKER_HEARTBEAT, CONTROLLER_HEARTBEAT, 10000})
 """What the controller answers without listing it."""
 
@@ -361,23 +365,29 @@ class Node(Watcher):
         request = context.request
         key = request.__api_key__
         assert self.control is not None
-        if key == DESCRIBE_NODE:
+        if DESCRIBE_NODE.of(request):
             context.answer(self._describe())
         elif key not in CONTROLLER_KEYS and not listed(CONTROL_APIS, request):
             refuse(context)
         elif key == API_VERSIONS:
             context.answer(view.api_versions_response(CONTROL_APIS, request))
-        elif not self.control.authorized(context):
-            pass  # answered; every operation below needs CLUSTER_ACTION (A.1.19)
-        elif isinstance(request, QuorumRequest):
+        elif self.control.authorized(context):  # all other operations need that (A.1.19)
+            # Nothing else is listed, but for logins, which are the connection's.
+            self._serve_control(context, cast("ControlRequest", request))
+
+    def _serve_control(
+        self, context: RequestContext[RequestPayload], request: ControlRequest
+    ) -> None:
+        assert self.control is not None
+        if isinstance(request, QuorumRequest):
             self.replica.ask(request, context.answer)
         elif isinstance(request, EnvelopeRequest):
             self.control.envelope(context, request)
-        elif key == DESCRIBE_QUORUM:
-            context.answer(self.replica.describe_quorum(cast("DescribeQuorumRequest", request)))
-        elif key == view.DESCRIBE_CLUSTER:
-            context.answer(self._describe_cluster(cast("DescribeClusterRequest", request)))
-        elif key == UNREGISTER_BROKER:  # an administrator's own, whom rules may keep from it
+        elif DESCRIBE_QUORUM.of(request):
+            context.answer(self.replica.describe_quorum(request))
+        elif DESCRIBE_CLUSTER.of(request):
+            context.answer(self._describe_cluster(request))
+        elif UNREGISTER_BROKER.of(request):  # an administrator's own, whom rules may keep from it
             requester = Requester(context.principal, context.host)
             self.control.ask(request, context.answer, requester=requester)
         else:

@@ -7,7 +7,6 @@ from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.controller.answers import NO_THROTTLE, make, schema_of
 
-INIT_PRODUCER_ID: Final = 22
 NO_ID: Final = -1
 
 

@@ -4,10 +4,10 @@ its own replicas. Pure."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from kio.schema.errors import ErrorCode
-from kio.static.protocol import Entity, RequestPayload, ResponsePayload
+from kio.static.protocol import Entity, ResponsePayload
 
 from nodes.kraft.controller.answers import NO_THROTTLE, blank, item_schema, make, schema_of
 from nodes.kraft.ids import PartitionIndex
@@ -16,8 +16,6 @@ from nodes.kraft.partition.producers import Producers
 if TYPE_CHECKING:
     from nodes.kraft.wire.requests import DescribeLogDirsRequest, DescribeProducersRequest
 
-DESCRIBE_LOG_DIRS: Final = 35
-DESCRIBE_PRODUCERS: Final = 61
 
 Sizes: TypeAlias = Iterable[tuple[PartitionIndex, int, int]]
 """(partition, bytes of its log, how many records its log lacks of what is committed)."""
@@ -63,7 +61,7 @@ def _sizes(topic_schema: type[Entity], sizes: Sizes) -> tuple[Entity, ...]:
     )
 
 
-def log_dirs_refusal(request: RequestPayload, code: ErrorCode) -> ResponsePayload:
+def log_dirs_refusal(request: DescribeLogDirsRequest, code: ErrorCode) -> ResponsePayload:
     """The refusal of a DescribeLogDirs. Before version 3 it has no code: nothing is told."""
     return make(schema_of(request), throttle_time=NO_THROTTLE, error_code=code, results=())
 

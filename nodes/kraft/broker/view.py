@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kio.schema.api_versions.v0.response import ApiVersion as ApiVersionV0
 from kio.schema.api_versions.v0.response import ApiVersionsResponse as ApiVersionsResponseV0
@@ -17,16 +17,9 @@ from kio.schema.errors import ErrorCode
 from kio.static.primitive import i16, i64
 from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
-from nodes.kraft.broker.producer_ids import INIT_PRODUCER_ID, init_producer_id_response
-from nodes.kraft.broker.replica_reports import (
-    DESCRIBE_LOG_DIRS,
-    DESCRIBE_PRODUCERS,
-    log_dirs_refusal,
-    producers,
-)
+from nodes.kraft.broker.producer_ids import init_producer_id_response
+from nodes.kraft.broker.replica_reports import log_dirs_refusal, producers
 from nodes.kraft.controller.answers import (
-    DESCRIBE_ACLS,
-    DESCRIBE_CONFIGS,
     NO_THROTTLE,
     Refusal,
     item_schema,
@@ -46,28 +39,33 @@ from nodes.kraft.group import api as group_api
 from nodes.kraft.ids import BrokerId
 from nodes.kraft.metadata.features import SUPPORTED
 from nodes.kraft.metadata.image import EMPTY, NO_LEADER, Broker, EndPoint, Image, Partition, Topic
-from nodes.kraft.partition.answers import (
+from nodes.kraft.partition.answers import refused as partition_refusal
+from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+from nodes.kraft.wire.api_keys import (
+    DESCRIBE_ACLS,
+    DESCRIBE_CLUSTER,
+    DESCRIBE_CONFIGS,
+    DESCRIBE_LOG_DIRS,
+    DESCRIBE_PRODUCERS,
     FETCH,
+    FIND_COORDINATOR,
+    INIT_PRODUCER_ID,
     LIST_OFFSETS,
+    METADATA,
     OFFSET_FOR_LEADER_EPOCH,
     PRODUCE,
 )
-from nodes.kraft.partition.answers import refused as partition_refusal
-from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from nodes.kraft.wire.versions import NEWEST
 
 if TYPE_CHECKING:
     from nodes.kraft.wire.requests import (
         DescribeClusterRequest,
-        DescribeProducersRequest,
         MetadataRequest,
         MetadataRequestTopic,
     )
 
 E = TypeVar("E", bound=Entity)
 
-METADATA: Final = 3
-DESCRIBE_CLUSTER: Final = 60
 BROKERS: Final = 1
 """DescribeCluster's endpoint type that asks for brokers; 2 asks for controllers."""
 CONTROLLERS: Final = 2
@@ -305,7 +303,7 @@ def _endpoint_code(request: DescribeClusterRequest, here: int) -> ErrorCode:
 
 
 def _describe_cluster(
-    request: RequestPayload,
+    request: DescribeClusterRequest,
     code: ErrorCode,
     cluster_id: str,
     controller_id: int,
@@ -387,22 +385,26 @@ def refusal(request: RequestPayload) -> ResponsePayload | None:
         return refused(request, ErrorCode.not_controller)
     if key in (DESCRIBE_CONFIGS, DESCRIBE_ACLS):
         return refused(request, ErrorCode.broker_not_available)
-    if key == DESCRIBE_CLUSTER:
+    if DESCRIBE_CLUSTER.of(request):
         return _describe_cluster(request, ErrorCode.broker_not_available, "", -1, ())
-    if key in (PRODUCE, FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH):
+    if (
+        PRODUCE.of(request)
+        or FETCH.of(request)
+        or LIST_OFFSETS.of(request)
+        or OFFSET_FOR_LEADER_EPOCH.of(request)
+    ):
         return partition_refusal(request, ErrorCode.not_leader_or_follower)
-    if key == group_api.FIND_COORDINATOR:
+    if FIND_COORDINATOR.of(request):
         return group_api.refused(request, ErrorCode.coordinator_not_available)
-    if key in group_api.KEYS:
+    if group_api.is_group_request(request):
         return group_api.refused(request, ErrorCode.not_coordinator)
-    if key == DESCRIBE_PRODUCERS:
-        asked = cast("DescribeProducersRequest", request)
-        return producers(asked, lambda *_: ErrorCode.not_leader_or_follower)
-    if key == DESCRIBE_LOG_DIRS and request.__version__ >= 3:
+    if DESCRIBE_PRODUCERS.of(request):
+        return producers(request, lambda *_: ErrorCode.not_leader_or_follower)
+    if DESCRIBE_LOG_DIRS.of(request) and request.__version__ >= 3:
         return log_dirs_refusal(request, ErrorCode.broker_not_available)
-    if key == INIT_PRODUCER_ID:
+    if INIT_PRODUCER_ID.of(request):
         return init_producer_id_response(request, ErrorCode.coordinator_load_in_progress)
-    if key == METADATA and request.__version__ >= 13:
+    if METADATA.of(request) and request.__version__ >= 13:
         return make(
             schema_of(request),
             throttle_time=NO_THROTTLE,

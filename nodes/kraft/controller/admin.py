@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
 
 from kio.static.protocol import ResponsePayload
 
-from nodes.kraft.controller import acls, answers, configs, elect_leaders, topics
+from nodes.kraft.controller import acls, configs, elect_leaders, topics
 from nodes.kraft.controller.config import ControllerConfig
 from nodes.kraft.controller.draws import Draws
 from nodes.kraft.controller.elections import CanLead
 from nodes.kraft.controller.permission import Allows
 from nodes.kraft.controller.record_batch import RecordBatchBuilder
+from nodes.kraft.wire import api_keys
+from nodes.kraft.wire.api_keys import ApiKey
 
 if TYPE_CHECKING:
     from nodes.kraft.wire.requests import (
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
         DeleteAclsRequest,
         DeleteTopicsRequest,
         ElectLeadersRequest,
+        ImageRequest,
         IncrementalAlterConfigsRequest,
     )
 
@@ -38,8 +41,11 @@ class DecisionContext:
     allows: Allows
 
 
-# The key of `APIS` says which request it takes.
-Decision: TypeAlias = Callable[[RecordBatchBuilder, Any, DecisionContext], ResponsePayload]
+R = TypeVar("R", bound="ImageRequest")
+Decision: TypeAlias = (
+    "Callable[[RecordBatchBuilder, ImageRequest, DecisionContext], ResponsePayload]"
+)
+"""Gives the response; its records go to the builder."""
 
 
 def _create_topics(
@@ -94,14 +100,23 @@ def _elect_leaders(
     return elect_leaders.elect_leaders(builder, request, context.can_lead, context.allows)
 
 
-APIS: Final[dict[int, Decision]] = {
-    answers.CREATE_TOPICS: _create_topics,
-    answers.DELETE_TOPICS: _delete_topics,
-    answers.CREATE_PARTITIONS: _create_partitions,
-    answers.ALTER_CONFIGS: _alter_configs,
-    answers.INCREMENTAL_ALTER_CONFIGS: _incremental_alter_configs,
-    answers.CREATE_ACLS: _create_acls,
-    answers.DELETE_ACLS: _delete_acls,
-    answers.ELECT_LEADERS: _elect_leaders,
-}
-"""Each gives the response; its records go to the builder."""
+def _decides(
+    key: ApiKey[R], decision: Callable[[RecordBatchBuilder, R, DecisionContext], ResponsePayload]
+) -> tuple[int, Decision]:
+    """An entry of the table. By its key alone is a request given to this decision, so that it is
+    one of `R`."""
+    return key, cast("Decision", decision)
+
+
+APIS: Final[dict[int, Decision]] = dict(
+    (
+        _decides(api_keys.CREATE_TOPICS, _create_topics),
+        _decides(api_keys.DELETE_TOPICS, _delete_topics),
+        _decides(api_keys.CREATE_PARTITIONS, _create_partitions),
+        _decides(api_keys.ALTER_CONFIGS, _alter_configs),
+        _decides(api_keys.INCREMENTAL_ALTER_CONFIGS, _incremental_alter_configs),
+        _decides(api_keys.CREATE_ACLS, _create_acls),
+        _decides(api_keys.DELETE_ACLS, _delete_acls),
+        _decides(api_keys.ELECT_LEADERS, _elect_leaders),
+    )
+)

@@ -13,45 +13,60 @@ import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar, cast
 
 from kio.schema.errors import ErrorCode
 from kio.static.constants import uuid_zero
 from kio.static.primitive import i32Timedelta
 from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
+from nodes.kraft.wire.api_keys import (
+    ALLOCATE_PRODUCER_IDS,
+    ALTER_CONFIGS,
+    CREATE_ACLS,
+    CREATE_PARTITIONS,
+    CREATE_TOPICS,
+    DELETE_ACLS,
+    DELETE_TOPICS,
+    DESCRIBE_ACLS,
+    DESCRIBE_CONFIGS,
+    DESCRIBE_QUORUM,
+    INCREMENTAL_ALTER_CONFIGS,
+    READ_TOPICS,
+    UNREGISTER_BROKER,
+    ApiKey,
+)
 from nodes.kraft.wire.codec import response_schema
 from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest, BrokerState
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
     from nodes.kraft.wire.requests import (
         AlterConfigsRequest,
+        CreateAclsRequest,
         CreatePartitionsRequest,
         CreateTopicsRequest,
+        DeleteAclsRequest,
         DeleteTopicsRequest,
         DescribeConfigsRequest,
         IncrementalAlterConfigsRequest,
     )
 
-CREATE_TOPICS: Final = 19
-DELETE_TOPICS: Final = 20
-DESCRIBE_ACLS: Final = 29
-CREATE_ACLS: Final = 30
-DELETE_ACLS: Final = 31
-DESCRIBE_CONFIGS: Final = 32
-ALTER_CONFIGS: Final = 33
-CREATE_PARTITIONS: Final = 37
-ELECT_LEADERS: Final = 43
-INCREMENTAL_ALTER_CONFIGS: Final = 44
-BROKER_HEARTBEAT: Final = 50
-CONTROLLER_HEARTBEAT: Final = 51
-DESCRIBE_QUORUM: Final = 55
-ALTER_PARTITION: Final = 56
-UNREGISTER_BROKER: Final = 64
-ALLOCATE_PRODUCER_IDS: Final = 67
-READ_TOPICS: Final = 10000
+    ItemRequest: TypeAlias = (
+        CreateTopicsRequest
+        | DeleteTopicsRequest
+        | CreatePartitionsRequest
+        | DescribeConfigsRequest
+        | AlterConfigsRequest
+        | IncrementalAlterConfigsRequest
+        | CreateAclsRequest
+        | DeleteAclsRequest
+    )
+
 
 E = TypeVar("E", bound=Entity)
+R = TypeVar("R", bound="ItemRequest")
 
 NO_THROTTLE: Final = i32Timedelta.parse(datetime.timedelta(0))
 
@@ -148,7 +163,15 @@ class ItemApi:
     request, as fields of its result, of which the version may lack some."""
 
     results: str
-    asked: Callable[[Any], list[dict[str, object]]]  # of the request that the key says
+    asked: Callable[[ItemRequest], list[dict[str, object]]]
+
+
+def _items(
+    key: ApiKey[R], results: str, asked: Callable[[R], list[dict[str, object]]]
+) -> tuple[int, ItemApi]:
+    """An entry of the table. By its key alone is a request given to `asked`, so that it is one of
+    `R`."""
+    return key, ItemApi(results, cast("Callable[[ItemRequest], list[dict[str, object]]]", asked))
 
 
 def topics_to_delete(
@@ -177,17 +200,32 @@ def _resources(
     return [{"resource_type": kind, "resource_name": name} for kind, name in dict.fromkeys(named)]
 
 
-ITEM_APIS: Final[dict[int, ItemApi]] = {
-    CREATE_TOPICS: ItemApi("topics", _topic_names),
-    DELETE_TOPICS: ItemApi("responses", _deleted),
-    CREATE_PARTITIONS: ItemApi("results", _topic_names),
-    DESCRIBE_CONFIGS: ItemApi("results", _resources),
-    ALTER_CONFIGS: ItemApi("responses", _resources),
-    INCREMENTAL_ALTER_CONFIGS: ItemApi("responses", _resources),
-    CREATE_ACLS: ItemApi("results", lambda request: [{} for _ in request.creations]),
-    DELETE_ACLS: ItemApi("filter_results", lambda request: [{} for _ in request.filters]),
-}
+def _acls(request: CreateAclsRequest) -> list[dict[str, object]]:
+    return [{} for _ in request.creations]
+
+
+def _acl_filters(request: DeleteAclsRequest) -> list[dict[str, object]]:
+    return [{} for _ in request.filters]
+
+
+ITEM_APIS: Final[dict[int, ItemApi]] = dict(
+    (
+        _items(CREATE_TOPICS, "topics", _topic_names),
+        _items(DELETE_TOPICS, "responses", _deleted),
+        _items(CREATE_PARTITIONS, "results", _topic_names),
+        _items(DESCRIBE_CONFIGS, "results", _resources),
+        _items(ALTER_CONFIGS, "responses", _resources),
+        _items(INCREMENTAL_ALTER_CONFIGS, "responses", _resources),
+        _items(CREATE_ACLS, "results", _acls),
+        _items(DELETE_ACLS, "filter_results", _acl_filters),
+    )
+)
 """By api key."""
+
+
+def asks_for_items(request: RequestPayload) -> TypeIs[ItemRequest]:
+    """Whether that is in `ITEM_APIS`."""
+    return request.__api_key__ in ITEM_APIS
 
 
 def item_result(
@@ -219,9 +257,8 @@ def refused(
     Raises `TypeError` where the response has no room for an error.
     """
     refusal = Refusal(code, message or code.name.upper())
-    key = int(request.__api_key__)
-    if key in ITEM_APIS:
-        asked = ITEM_APIS[key].asked(request)
+    if asks_for_items(request):
+        asked = ITEM_APIS[request.__api_key__].asked(request)
         items = [item_result(request, refusal=refusal, **named) for named in asked]
         return items_response(request, items)
     schema = schema_of(request)
@@ -233,11 +270,11 @@ def refused(
             "next_state": BrokerState.UNKNOWN,
             "lease_end_time_ms": request.lease_start_time_ms,
         }
-    elif key == READ_TOPICS:
+    elif READ_TOPICS.of(request):
         values |= {"epoch": -1, "offset": -1}
-    elif key == ALLOCATE_PRODUCER_IDS:
+    elif ALLOCATE_PRODUCER_IDS.of(request):
         values |= {"producer_id_start": -1}
-    elif key in (DESCRIBE_ACLS, DESCRIBE_QUORUM, UNREGISTER_BROKER):
+    elif any(each.of(request) for each in (DESCRIBE_ACLS, DESCRIBE_QUORUM, UNREGISTER_BROKER)):
         values |= {"error_message": refusal.message}
     return blank(schema, **values)
 
@@ -268,7 +305,7 @@ def _lost_result(request: RequestPayload, result: ItemResult) -> Entity:
         for name in ("name", "topic_id", "resource_type", "resource_name")
         if hasattr(result, name)
     }
-    if request.__api_key__ == CREATE_TOPICS:
+    if CREATE_TOPICS.of(request):
         # A new topic's id is not told before it is certain; that of a deleted one was known.
         named.pop("topic_id", None)
     return item_result(request, refusal=Refusal(code, code.name.upper()), **named)

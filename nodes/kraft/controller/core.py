@@ -251,15 +251,8 @@ def _decide(
 ) -> tuple[Leadership, ResponsePayload | None]:
     """The response, its records added to `builder`; None for a read, answered when proved."""
     config, request = state.config, asked.request
-    key = int(request.__api_key__)
     can_lead = leadership.members.can_lead
-    if key in admin.APIS:
-        draws = Draws(config.seed, leadership.epoch, leadership.draws)
-        allows = _allows(config, leadership.committed.image, asked.requester)
-        response = admin.APIS[key](
-            builder, request, admin.DecisionContext(config, draws, can_lead, allows)
-        )
-        return replace(leadership, draws=draws.counter), response
+    response: ResponsePayload
     if isinstance(request, UnregisterBrokerRequest):
         allows = _allows(config, leadership.committed.image, asked.requester)
         response, members = unregister_broker(builder, leadership.members, request, config, allows)
@@ -277,7 +270,12 @@ def _decide(
         return _controller_heartbeat(state, leadership, request, now_ms)
     if isinstance(request, ReadTopicsRequest):
         return leadership, None
-    raise TypeError(f"api key {key} is none of the controller's")
+    draws = Draws(config.seed, leadership.epoch, leadership.draws)
+    allows = _allows(config, leadership.committed.image, asked.requester)
+    response = admin.APIS[request.__api_key__](
+        builder, request, admin.DecisionContext(config, draws, can_lead, allows)
+    )
+    return replace(leadership, draws=draws.counter), response
 
 
 def _controller_heartbeat(

@@ -14,7 +14,7 @@ from kio.schema.alter_partition.v3 import request as v3
 from kio.schema.unregister_broker.v0.request import UnregisterBrokerRequest
 from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
-from nodes.kraft.controller.answers import ITEM_APIS
+from nodes.kraft.controller.answers import ITEM_APIS, asks_for_items
 from nodes.kraft.controller.partitions import AlterPartitionRequest
 from nodes.kraft.controller.steps import Fields
 from nodes.kraft.metadata.image import TOPIC_RESOURCE
@@ -72,8 +72,7 @@ def source_of(request: RequestPayload) -> Fields:
 
 def _named_first(request: RequestPayload) -> Fields:
     """Of administrative requests."""
-    api = ITEM_APIS.get(int(request.__api_key__))
-    asked = api.asked(request) if api is not None else []
+    asked = ITEM_APIS[request.__api_key__].asked(request) if asks_for_items(request) else []
     topics = (each for each in asked if each.get("resource_type", TOPIC_RESOURCE) == TOPIC_RESOURCE)
     first = next(topics, {})
     topic_id = first.get("topic_id")

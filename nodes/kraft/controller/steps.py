@@ -6,15 +6,20 @@ rests on committed. So no deposed controller can tell a client something stale, 
 refusal alike.
 """
 
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from __future__ import annotations
 
-from kio.static.protocol import RequestPayload, ResponsePayload
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from kio.static.protocol import ResponsePayload
 
 from nodes.kraft.ids import LeaderEpoch, Offset
 from nodes.kraft.metadata.change import Change
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.security.authorizer import Requester
+
+if TYPE_CHECKING:
+    from nodes.kraft.wire.requests import DecidedRequest
 
 Token: TypeAlias = int
 Fields: TypeAlias = dict[str, object]
@@ -39,13 +44,12 @@ class Renounce:
 
 @dataclass(frozen=True, slots=True)
 class ControllerRequest:
-    """A request from the control listener, or a forwarded one. `request` is a kio entity
-    (BrokerHeartbeat, AlterPartition, ReadTopics, ControllerHeartbeat, AllocateProducerIds, and
-    those of `admin.APIS`). Set on forwarded ones: `request_id`, the same on each retry, and
-    `requester`, the client who is judged. Without one the sender may do everything."""
+    """A request from the control listener, or a forwarded one, as a kio entity. Set on forwarded
+    ones: `request_id`, the same on each retry, and `requester`, the client who is judged. Without
+    one the sender may do everything."""
 
     token: Token
-    request: RequestPayload
+    request: DecidedRequest
     request_id: bytes | None = None
     requester: Requester | None = None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, assert_never
 
 from immutables import Map
 from kio.schema.errors import ErrorCode
@@ -13,26 +13,38 @@ from nodes.kraft.controller.answers import NO_THROTTLE, item_schema, make, schem
 from nodes.kraft.group.asked import asked_groups, sought
 from nodes.kraft.group.state import Group, Member, Offset, Phase, TopicPartition
 from nodes.kraft.group.steps import Joined, Left, OffsetsDeleted, Synced
+from nodes.kraft.wire.api_keys import (
+    DELETE_GROUPS,
+    DESCRIBE_GROUPS,
+    FIND_COORDINATOR,
+    HEARTBEAT,
+    JOIN_GROUP,
+    LEAVE_GROUP,
+    LIST_GROUPS,
+    OFFSET_COMMIT,
+    OFFSET_DELETE,
+    OFFSET_FETCH,
+    SYNC_GROUP,
+)
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
     from nodes.kraft.wire.requests import (
+        DeleteGroupsRequest,
+        DescribeGroupsRequest,
+        FindCoordinatorRequest,
+        GroupRequest,
+        HeartbeatRequest,
+        JoinGroupRequest,
         LeaveGroupRequest,
+        ListGroupsRequest,
         OffsetCommitRequest,
         OffsetDeleteRequest,
         OffsetFetchRequest,
+        SyncGroupRequest,
     )
 
-OFFSET_COMMIT: Final = 8
-OFFSET_FETCH: Final = 9
-FIND_COORDINATOR: Final = 10
-JOIN_GROUP: Final = 11
-HEARTBEAT: Final = 12
-LEAVE_GROUP: Final = 13
-SYNC_GROUP: Final = 14
-DESCRIBE_GROUPS: Final = 15
-LIST_GROUPS: Final = 16
-DELETE_GROUPS: Final = 42
-OFFSET_DELETE: Final = 47
 KEYS: Final = frozenset(
     {
         OFFSET_COMMIT,
@@ -60,7 +72,7 @@ Verdict: TypeAlias = Callable[[str, int], ErrorCode]
 # --- responses ----------------------------------------------------------------------------
 
 
-def joined(request: RequestPayload, result: Joined) -> ResponsePayload:
+def joined(request: JoinGroupRequest, result: Joined) -> ResponsePayload:
     schema = schema_of(request)
     protocol = result.protocol
     return make(
@@ -84,7 +96,7 @@ def joined(request: RequestPayload, result: Joined) -> ResponsePayload:
     )
 
 
-def synced(request: RequestPayload, result: Synced) -> ResponsePayload:
+def synced(request: SyncGroupRequest, result: Synced) -> ResponsePayload:
     return make(
         schema_of(request),
         throttle_time=NO_THROTTLE,
@@ -95,7 +107,7 @@ def synced(request: RequestPayload, result: Synced) -> ResponsePayload:
     )
 
 
-def answered(request: RequestPayload, error: ErrorCode) -> ResponsePayload:
+def answered(request: HeartbeatRequest, error: ErrorCode) -> ResponsePayload:
     """The answer to Heartbeat."""
     return make(schema_of(request), throttle_time=NO_THROTTLE, error_code=error)
 
@@ -229,7 +241,7 @@ def _fetched_partition(
 
 
 def listed(
-    request: RequestPayload, groups: Iterable[Group], error: ErrorCode = ErrorCode.none
+    request: ListGroupsRequest, groups: Iterable[Group], error: ErrorCode = ErrorCode.none
 ) -> ResponsePayload:
     """The answer to ListGroups v0-5, its filters by state and type applied."""
     schema = schema_of(request)
@@ -255,7 +267,7 @@ def listed(
 
 
 def described(
-    request: RequestPayload, groups: Iterable[tuple[str, Group | ErrorCode]]
+    request: DescribeGroupsRequest, groups: Iterable[tuple[str, Group | ErrorCode]]
 ) -> ResponsePayload:
     """The answer to DescribeGroups v0-5. A group that there is not is "Dead", as in Kafka."""
     schema = schema_of(request)
@@ -298,7 +310,9 @@ def _described_member(schema: type[Entity], group: Group, member: Member) -> Ent
     )
 
 
-def deleted(request: RequestPayload, codes: Iterable[tuple[str, ErrorCode]]) -> ResponsePayload:
+def deleted(
+    request: DeleteGroupsRequest, codes: Iterable[tuple[str, ErrorCode]]
+) -> ResponsePayload:
     """The answer to DeleteGroups v0-2."""
     schema = schema_of(request)
     results = tuple(
@@ -335,7 +349,9 @@ Found: TypeAlias = tuple[int, str, int] | ErrorCode
 """A coordinator's (node id, host, port), or why there is none."""
 
 
-def coordinators(request: RequestPayload, found: Iterable[tuple[str, Found]]) -> ResponsePayload:
+def coordinators(
+    request: FindCoordinatorRequest, found: Iterable[tuple[str, Found]]
+) -> ResponsePayload:
     """The answer to FindCoordinator v0-4: one coordinator for each key."""
     schema = schema_of(request)
     if request.__version__ < 4:
@@ -363,31 +379,33 @@ def _coordinator(key: str, found: Found) -> dict[str, object]:
 # --- refusals -----------------------------------------------------------------------------
 
 
-# The key says which request it is.
-def refused(request: Any, code: ErrorCode) -> ResponsePayload:
+def refused(request: GroupRequest, code: ErrorCode) -> ResponsePayload:
     """The response that refuses a whole request, in its proper shape."""
-    match int(request.__api_key__):
-        case 8:
-            return committed(request, code, Map())
-        case 9:
-            return fetched(request, lambda _: code, lambda *_: ErrorCode.none)
-        case 10:
-            return coordinators(request, [(key, code) for key in sought(request)])
-        case 11:
-            return joined(request, Joined(error=code, member_id=request.member_id))
-        case 12:
-            return answered(request, code)
-        case 13:
-            return left(request, Left(error=code))
-        case 14:
-            return synced(request, Synced(error=code))
-        case 15:
-            return described(request, [(group_id, code) for group_id in request.groups])
-        case 16:
-            return listed(request, (), code)
-        case 42:
-            return deleted(request, [(group_id, code) for group_id in request.groups_names])
-        case 47:
-            return offsets_deleted(request, OffsetsDeleted(code), Map())
-        case key:
-            raise TypeError(f"api key {key} is none of the group coordinator's")
+    if OFFSET_COMMIT.of(request):
+        return committed(request, code, Map())
+    if OFFSET_FETCH.of(request):
+        return fetched(request, lambda _: code, lambda *_: ErrorCode.none)
+    if FIND_COORDINATOR.of(request):
+        return coordinators(request, [(key, code) for key in sought(request)])
+    if JOIN_GROUP.of(request):
+        return joined(request, Joined(error=code, member_id=request.member_id))
+    if HEARTBEAT.of(request):
+        return answered(request, code)
+    if LEAVE_GROUP.of(request):
+        return left(request, Left(error=code))
+    if SYNC_GROUP.of(request):
+        return synced(request, Synced(error=code))
+    if DESCRIBE_GROUPS.of(request):
+        return described(request, [(group_id, code) for group_id in request.groups])
+    if LIST_GROUPS.of(request):
+        return listed(request, (), code)
+    if DELETE_GROUPS.of(request):
+        return deleted(request, [(group_id, code) for group_id in request.groups_names])
+    if OFFSET_DELETE.of(request):
+        return offsets_deleted(request, OffsetsDeleted(code), Map())
+    assert_never(request)
+
+
+def is_group_request(request: RequestPayload) -> TypeIs[GroupRequest]:
+    """Whether that is for the group coordinator."""
+    return request.__api_key__ in KEYS

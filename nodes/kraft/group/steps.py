@@ -6,18 +6,27 @@ that was deposed without knowing it acknowledges nothing.
 """
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 from immutables import Map
 from kio.schema.errors import ErrorCode
 
 from nodes.kraft.group.state import Offset, Protocols, Token, TopicPartition
 
+ResultT = TypeVar("ResultT", bound="Result")
+
 # --- what clients ask ---------------------------------------------------------------------
 
 
+class Ask(Generic[ResultT]):
+    """`ResultT`: what is told whoever asks this."""
+
+    __slots__ = ()
+    group_id: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Join:
+class Join(Ask["Joined"]):
     """`fresh_id`: an id that nobody has, for a newcomer. `id_first`: a newcomer is sent away
     to come back with its id, lest retries make ghosts (KIP-394)."""
 
@@ -35,7 +44,7 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sync:
+class Sync(Ask["Synced"]):
     """`assignments`: member id to its part, from the leader. `protocol*` None: not told."""
 
     group_id: str
@@ -48,7 +57,7 @@ class Sync:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beat:
+class Beat(Ask["Acknowledged"]):
     group_id: str
     generation: int
     member_id: str
@@ -56,7 +65,7 @@ class Beat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leave:
+class Leave(Ask["Left"]):
     """`members`: (member id, instance id) of each that leaves."""
 
     group_id: str
@@ -64,7 +73,7 @@ class Leave:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Commit:
+class Commit(Ask["Acknowledged"]):
     """Generation -1: from somebody who is in no group."""
 
     group_id: str
@@ -75,12 +84,12 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delete:
+class Delete(Ask["Acknowledged"]):
     group_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteOffsets:
+class DeleteOffsets(Ask["OffsetsDeleted"]):
     group_id: str
     offsets: frozenset[TopicPartition]
 

@@ -5,31 +5,43 @@ Each takes what is to be said of every partition of the request, as fields by na
 leaves out what it does not have.
 """
 
+from __future__ import annotations
+
 import typing
 import uuid
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, overload
 
 from kio.schema.errors import ErrorCode
-from kio.static.protocol import Entity, RequestPayload, ResponsePayload
+from kio.static.protocol import Entity, ResponsePayload
 
 from nodes.kraft.controller.answers import NO_THROTTLE, item_schema, make, schema_of
 from nodes.kraft.ids import PartitionIndex
+from nodes.kraft.wire.api_keys import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH, PRODUCE
 
-PRODUCE: Final = 0
-FETCH: Final = 1
-LIST_OFFSETS: Final = 2
-OFFSET_FOR_LEADER_EPOCH: Final = 23
+if TYPE_CHECKING:
+    from nodes.kraft.wire.requests import (
+        FetchPartition,
+        FetchRequest,
+        FetchTopic,
+        ListOffsetsPartition,
+        ListOffsetsRequest,
+        ListOffsetsTopic,
+        OffsetForLeaderEpochRequest,
+        OffsetForLeaderPartition,
+        OffsetForLeaderTopic,
+        PartitionProduceData,
+        PartitionRequest,
+        ProduceRequest,
+        TopicProduceData,
+    )
 
 Fields: TypeAlias = dict[str, object]
 """Of an answer, by name. One that is an entity is its fields, too."""
-# The key says what requests have.
-Tell: TypeAlias = Callable[[Any, Any], Fields]
-"""(topic, partition) of a request -> the fields of its answer."""
 
-_REQUESTED: Final = {PRODUCE: ("topic_data", "partition_data")}
-_ANSWERED: Final = {
+_REQUESTED: Final[dict[int, tuple[str, str]]] = {PRODUCE: ("topic_data", "partition_data")}
+_ANSWERED: Final[dict[int, tuple[str, str]]] = {
     PRODUCE: ("responses", "partition_responses"),
     FETCH: ("responses", "partitions"),
 }
@@ -46,14 +58,43 @@ _NOTHING: Final[dict[int, Fields]] = {
     OFFSET_FOR_LEADER_EPOCH: {"leader_epoch": -1, "end_offset": -1},
 }
 """What a version must have and a refusal does not say."""
-_HINTS_FROM: Final = {PRODUCE: 10, FETCH: 16}
+_HINTS_FROM: Final[dict[int, int]] = {PRODUCE: 10, FETCH: 16}
 """The version from which clients are told of a new leader (KIP-951). Fetch has the field from
 version 12 on, for replicas of the quorum; a client that follows it there does not know that it
 may have to ask first where the leader is, and kafka-python 3.0.12 fails with that."""
 
 
-def response(request: RequestPayload, tell: Tell) -> ResponsePayload:
+@overload
+def response(
+    request: ProduceRequest, tell: Callable[[TopicProduceData, PartitionProduceData], Fields]
+) -> ResponsePayload: ...
+
+
+@overload
+def response(
+    request: FetchRequest, tell: Callable[[FetchTopic, FetchPartition], Fields]
+) -> ResponsePayload: ...
+
+
+@overload
+def response(
+    request: ListOffsetsRequest, tell: Callable[[ListOffsetsTopic, ListOffsetsPartition], Fields]
+) -> ResponsePayload: ...
+
+
+@overload
+def response(
+    request: OffsetForLeaderEpochRequest,
+    tell: Callable[[OffsetForLeaderTopic, OffsetForLeaderPartition], Fields],
+) -> ResponsePayload: ...
+
+
+def response(request: PartitionRequest, tell: Callable[..., Fields]) -> ResponsePayload:
     """The response that says `tell(topic, partition)` of each partition asked for."""
+    return _response(request, tell)
+
+
+def _response(request: PartitionRequest, tell: Callable[..., Fields]) -> ResponsePayload:
     key = int(request.__api_key__)
     schema = schema_of(request)
     topics_name, partitions_name = _ANSWERED.get(key, _IN_TOPICS)
@@ -81,7 +122,7 @@ PartitionAnswer: TypeAlias = tuple[uuid.UUID, PartitionIndex, Fields]
 
 
 def fetch_response(
-    request: RequestPayload, code: ErrorCode, session_id: int, answers: Iterable[PartitionAnswer]
+    request: FetchRequest, code: ErrorCode, session_id: int, answers: Iterable[PartitionAnswer]
 ) -> ResponsePayload:
     """The answer to a Fetch by topic ids, about these partitions alone."""
     schema = schema_of(request)
@@ -133,9 +174,9 @@ def entity_schema(schema: type[Entity], name: str) -> type[Entity] | None:
     return typing.get_type_hints(schema).get(name)
 
 
-def refused(request: RequestPayload, code: ErrorCode) -> ResponsePayload | None:
+def refused(request: PartitionRequest, code: ErrorCode) -> ResponsePayload | None:
     """The response with `code` for each partition. None, to close the connection, for a Produce
     that wants no response: it has no other way to hear of it."""
     if int(request.__api_key__) == PRODUCE and getattr(request, "acks", None) == 0:
         return None
-    return response(request, lambda _, __: {"error_code": code})
+    return _response(request, lambda _, __: {"error_code": code})

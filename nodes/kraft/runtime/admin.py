@@ -19,13 +19,15 @@ from nodes.kraft.broker import view
 from nodes.kraft.broker.acls import describe_acls
 from nodes.kraft.broker.configs import describe_configs
 from nodes.kraft.config import Config
-from nodes.kraft.controller.answers import DESCRIBE_ACLS, DESCRIBE_CONFIGS, DESCRIBE_QUORUM, refused
+from nodes.kraft.controller.answers import refused
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.runtime.auto_topics import AutoTopics
 from nodes.kraft.runtime.forwarding import Forwarder
-from nodes.kraft.runtime.planes import Handler, Plane, Service
+from nodes.kraft.runtime.planes import Handler, Plane, Service, serves
 from nodes.kraft.security.authorizer import Requester
+from nodes.kraft.wire import api_keys
+from nodes.kraft.wire.api_keys import DESCRIBE_QUORUM
 from nodes.kraft.wire.codes import item_codes, with_code
 from nodes.kraft.wire.versions import NEWEST, newest_request, response_for
 
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
 
 log: Final = logging.getLogger(__name__)
 
-READS: Final = frozenset({DESCRIBE_QUORUM})
 """Forwarded requests that change nothing: it does not matter what became of an attempt."""
 
 
@@ -67,13 +68,15 @@ class Admin(Service):
         self._static = static_configs(plane.config)
 
     def handlers(self) -> Mapping[int, Handler]:
-        return {
-            view.METADATA: self._metadata,
-            view.DESCRIBE_CLUSTER: self._describe_cluster,
-            DESCRIBE_CONFIGS: self._describe_configs,
-            DESCRIBE_ACLS: self._describe_acls,
-            **dict.fromkeys(NEWEST, self.forward),
-        }
+        return dict(
+            (
+                serves(api_keys.METADATA, self._metadata),
+                serves(api_keys.DESCRIBE_CLUSTER, self._describe_cluster),
+                serves(api_keys.DESCRIBE_CONFIGS, self._describe_configs),
+                serves(api_keys.DESCRIBE_ACLS, self._describe_acls),
+                *((key, self.forward) for key in NEWEST),
+            )
+        )
 
     # --- from the image -------------------------------------------------------------------
 
@@ -196,7 +199,7 @@ def _fields(entity: DataclassInstance) -> Iterator[object]:
 
 
 def _changes(request: RequestPayload) -> bool:
-    return request.__api_key__ not in READS and not getattr(request, "validate_only", False)
+    return not DESCRIBE_QUORUM.of(request) and not getattr(request, "validate_only", False)
 
 
 def time_to_forward_s(config: Config, request: RequestPayload) -> float:

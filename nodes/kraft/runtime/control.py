@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from kio.schema.envelope.v0.request import EnvelopeRequest
 from kio.schema.envelope.v0.response import EnvelopeResponse
@@ -12,7 +12,7 @@ from kio.schema.errors import ErrorCode
 from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.controller import admin, core, steps
-from nodes.kraft.controller.answers import DESCRIBE_QUORUM, UNREGISTER_BROKER, refused
+from nodes.kraft.controller.answers import refused
 from nodes.kraft.ids import LeaderEpoch, Offset
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.net.listener import RequestContext
@@ -21,17 +21,24 @@ from nodes.kraft.runtime.clock import now_ms
 from nodes.kraft.runtime.replica import Replica, Watcher
 from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, Requester, ResourceType
 from nodes.kraft.security.principal import Principal
+from nodes.kraft.wire.api_keys import DESCRIBE_QUORUM, UNREGISTER_BROKER
 from nodes.kraft.wire.codec import decode_entity, decode_request, encode_response
 from nodes.kraft.wire.codes import first_error, item_codes
 from nodes.kraft.wire.forwarding import ForwardedPrincipal, host_of
 
 if TYPE_CHECKING:
-    from nodes.kraft.wire.requests import DescribeQuorumRequest
+    from typing_extensions import TypeIs
+
+    from nodes.kraft.wire.requests import DecidedRequest, DescribeQuorumRequest, ForwardedRequest
 
 log: Final = logging.getLogger(__name__)
 
 FORWARDABLE: Final = frozenset({*admin.APIS, DESCRIBE_QUORUM, UNREGISTER_BROKER})
 """Api keys that a broker may forward in an Envelope."""
+
+
+def _forwardable(request: RequestPayload) -> TypeIs[ForwardedRequest]:
+    return request.__api_key__ in FORWARDABLE
 
 
 class ControlPlane(Watcher):
@@ -50,7 +57,7 @@ class ControlPlane(Watcher):
         self._emit = emit
         self._changed = changed
         self._waiting: dict[
-            int, tuple[RequestPayload, str | None, Callable[[ResponsePayload], None]]
+            int, tuple[DecidedRequest, str | None, Callable[[ResponsePayload], None]]
         ] = {}
 
     @property
@@ -113,7 +120,7 @@ class ControlPlane(Watcher):
 
     def ask(
         self,
-        request: RequestPayload,
+        request: DecidedRequest,
         answer: Callable[[ResponsePayload], None],
         request_id: bytes | None = None,
         requester: Requester | None = None,
@@ -139,7 +146,7 @@ class ControlPlane(Watcher):
             log.warning("envelope from %s: %s", context.peer, error)
             context.answer(EnvelopeResponse(error_code=ErrorCode.invalid_request))
             return
-        if request.__api_key__ not in FORWARDABLE or principal.request_id is None:
+        if not _forwardable(request) or principal.request_id is None:
             context.answer(EnvelopeResponse(error_code=ErrorCode.invalid_request))
             return
 
@@ -152,7 +159,7 @@ class ControlPlane(Watcher):
             else:
                 context.answer(EnvelopeResponse(error_code=ErrorCode.none, response_data=data))
 
-        if request.__api_key__ != DESCRIBE_QUORUM:
+        if not DESCRIBE_QUORUM.of(request):
             self.ask(request, answer, principal.request_id.bytes, requester)
         elif self._allows(requester, Operation.DESCRIBE):
             self._describe_quorum(context, request, answer)
@@ -162,12 +169,12 @@ class ControlPlane(Watcher):
     def _describe_quorum(
         self,
         context: RequestContext[RequestPayload],
-        request: RequestPayload,
+        request: DescribeQuorumRequest,
         answer: Callable[[ResponsePayload], None],
     ) -> None:
         assert self.replica is not None
         if self.replica.leads:
-            answer(self.replica.describe_quorum(cast("DescribeQuorumRequest", request)))
+            answer(self.replica.describe_quorum(request))
         else:
             context.answer(EnvelopeResponse(error_code=ErrorCode.not_controller))
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i8, i16
@@ -33,6 +33,7 @@ from nodes.kraft.runtime.refusals import listed, refuse, unsupported
 from nodes.kraft.runtime.replica_reports import ReplicaReports
 from nodes.kraft.runtime.tasks import Tasks
 from nodes.kraft.security.authorizer import Authorizer, Operation, ResourceType
+from nodes.kraft.wire.api_keys import BROKER_HEARTBEAT, CONTROLLER_HEARTBEAT, DESCRIBE_NODE
 from nodes.kraft.wire.apis import CLIENT_APIS, TOLD_APIS
 from nodes.kraft.wire.codec import API_VERSIONS
 from nodes.kraft.wire.codes import first_error, item_codes
@@ -40,15 +41,15 @@ from nodes.kraft.wire.heartbeats import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
     BrokerState,
+    ControllerHeartbeatRequest,
     ControllerHeartbeatResponse,
 )
 from nodes.kraft.wire.versions import NEWEST
 
-log: Final = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from nodes.kraft.wire.requests import ClientRequest
 
-BROKER_HEARTBEAT: Final = 50
-CONTROLLER_HEARTBEAT: Final = 51
-DESCRIBE_NODE: Final = 10001
+log: Final = logging.getLogger(__name__)
 
 
 class DataPlane:
@@ -203,9 +204,9 @@ class DataPlane:
         """A request from a client listener."""
         request = context.request
         key = request.__api_key__
-        if key == DESCRIBE_NODE:
+        if DESCRIBE_NODE.of(request):
             context.answer(self._describe())
-        elif key in (BROKER_HEARTBEAT, CONTROLLER_HEARTBEAT):
+        elif BROKER_HEARTBEAT.of(request) or CONTROLLER_HEARTBEAT.of(request):
             context.answer(_not_a_controller(request))
         elif not listed(CLIENT_APIS, request):
             refuse(context)
@@ -216,10 +217,13 @@ class DataPlane:
         elif not self.serving():
             self.reply(context, view.refusal(request))
         else:
-            self._table[key](context)
+            # Nothing else is listed, but for logins, which are the connection's.
+            self._table[key](cast("RequestContext[ClientRequest]", context))
 
 
-def _not_a_controller(request: RequestPayload) -> ResponsePayload:
+def _not_a_controller(
+    request: BrokerHeartbeatRequest | ControllerHeartbeatRequest,
+) -> ResponsePayload:
     """What a broker answers to heartbeats (A.1.82, 85)."""
     code = ErrorCode.not_controller
     if isinstance(request, BrokerHeartbeatRequest):

@@ -19,13 +19,14 @@ from kio.static.constants import uuid_zero
 from nodes.kraft.ids import NO_EPOCH, BrokerEpoch, PartitionIndex
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.net.listener import RequestContext
-from nodes.kraft.partition.answers import FETCH, response
+from nodes.kraft.partition.answers import response
 from nodes.kraft.runtime.hosted import Hosted
 from nodes.kraft.runtime.partitions import Partitions
-from nodes.kraft.runtime.planes import Handler, Plane, Service
+from nodes.kraft.runtime.planes import Handler, Plane, Service, serves
 from nodes.kraft.runtime.reading import Asked, Follower, Reading, asked
 from nodes.kraft.runtime.sessions import Sessions
 from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+from nodes.kraft.wire import api_keys
 
 if TYPE_CHECKING:
     from nodes.kraft.wire.requests import FetchRequest, FetchTopic
@@ -45,7 +46,7 @@ class Fetch(Service):
         self._sessions = Sessions(plane, partitions)
 
     def handlers(self) -> Mapping[int, Handler]:
-        return {FETCH: self.serve}
+        return dict((serves(api_keys.FETCH, self.serve),))
 
     def serve(self, context: RequestContext[FetchRequest]) -> None:
         if not self._sessions.serve(context):

@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Container, Coroutine
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from kio.schema.errors import ErrorCode
 
@@ -20,12 +20,14 @@ from nodes.kraft.group.state import State
 from nodes.kraft.group.steps import (
     Answer,
     Append,
+    Ask,
     Change,
     Input,
     Request,
     RequestReceived,
     Resign,
     Result,
+    ResultT,
     Tick,
     TopicsGone,
     Written,
@@ -163,11 +165,11 @@ class Shard:
 
     # --- the core -------------------------------------------------------------------------
 
-    def ask(self, request: Request, answer: Callable[[Result], None]) -> None:
+    def ask(self, request: Ask[ResultT], answer: Callable[[ResultT], None]) -> None:
         """A client's request; `answer` is called once, now or later. Loaded shards only."""
         token = next(self._tokens)
-        self._waiting[token] = answer
-        self.feed(RequestReceived(token, request))
+        self._waiting[token] = cast("Callable[[Result], None]", answer)
+        self.feed(RequestReceived(token, cast("Request", request)))
 
     def feed(self, event: Input) -> None:
         assert self.state is not None

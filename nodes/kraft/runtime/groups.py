@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from immutables import Map
 from kio.schema.create_topics.v7.response import CreateTopicsResponse
@@ -23,15 +23,16 @@ from nodes.kraft.broker.lifecycle import Transition
 from nodes.kraft.group import api, asked
 from nodes.kraft.group.config import MAX_METADATA_CHARS, OFFSETS_TOPIC, partition_of
 from nodes.kraft.group.state import Group, Phase, TopicPartition
-from nodes.kraft.group.steps import Delete, Request, Result
+from nodes.kraft.group.steps import Ask, Delete, Result, ResultT
 from nodes.kraft.ids import PartitionIndex
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.runtime.auto_topics import create_request, offsets_topic
 from nodes.kraft.runtime.forwarding import Forwarder
 from nodes.kraft.runtime.group_shard import Led, PartitionService, Shard
-from nodes.kraft.runtime.planes import Handler, Plane, Service
+from nodes.kraft.runtime.planes import Handler, Plane, Service, serves
 from nodes.kraft.security.authorizer import Operation, ResourceType
+from nodes.kraft.wire import api_keys
 from nodes.kraft.wire.heartbeats import BrokerState
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         DeleteGroupsRequest,
         DescribeGroupsRequest,
         FindCoordinatorRequest,
+        GroupRequest,
         HeartbeatRequest,
         JoinGroupRequest,
         LeaveGroupRequest,
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
         SyncGroupRequest,
     )
 
-R = TypeVar("R", bound=RequestPayload)
+R = TypeVar("R", bound="GroupRequest")
 
 log: Final = logging.getLogger(__name__)
 
@@ -87,19 +89,21 @@ class Groups(Service):
         self._topic_ids = plane.image().topic_ids
 
     def handlers(self) -> Mapping[int, Handler]:
-        return {
-            api.OFFSET_COMMIT: self._commit,
-            api.OFFSET_FETCH: self._fetch,
-            api.FIND_COORDINATOR: self._find,
-            api.JOIN_GROUP: self._join,
-            api.HEARTBEAT: self._beat,
-            api.LEAVE_GROUP: self._leave,
-            api.SYNC_GROUP: self._sync,
-            api.DESCRIBE_GROUPS: self._describe,
-            api.LIST_GROUPS: self._list,
-            api.DELETE_GROUPS: self._delete,
-            api.OFFSET_DELETE: self._delete_offsets,
-        }
+        return dict(
+            (
+                serves(api_keys.OFFSET_COMMIT, self._commit),
+                serves(api_keys.OFFSET_FETCH, self._fetch),
+                serves(api_keys.FIND_COORDINATOR, self._find),
+                serves(api_keys.JOIN_GROUP, self._join),
+                serves(api_keys.HEARTBEAT, self._beat),
+                serves(api_keys.LEAVE_GROUP, self._leave),
+                serves(api_keys.SYNC_GROUP, self._sync),
+                serves(api_keys.DESCRIBE_GROUPS, self._describe),
+                serves(api_keys.LIST_GROUPS, self._list),
+                serves(api_keys.DELETE_GROUPS, self._delete),
+                serves(api_keys.OFFSET_DELETE, self._delete_offsets),
+            )
+        )
 
     # --- leadership -----------------------------------------------------------------------
 
@@ -262,8 +266,8 @@ class Groups(Service):
     def _to_group(
         self,
         context: RequestContext[R],
-        request: Request,
-        answer: Callable[[R, Any], ResponsePayload],  # of what the core says of such a request
+        request: Ask[ResultT],
+        answer: Callable[[R, ResultT], ResponsePayload],
         operation: Operation = Operation.READ,
     ) -> None:
         """Give the request to its group's core; `answer(request, result)` makes the response."""
@@ -279,7 +283,7 @@ class Groups(Service):
 
     def _answer(
         self,
-        context: RequestContext[RequestPayload],
+        context: RequestContext[GroupRequest],
         response: ResponsePayload,
         fenced: ErrorCode = ErrorCode.not_coordinator,
     ) -> None:

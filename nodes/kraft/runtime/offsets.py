@@ -12,12 +12,13 @@ from nodes.kraft.ids import LOG_START, LeaderEpoch, Offset, PartitionIndex
 from nodes.kraft.metadata.image import PartitionKey
 from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.partition import epochs, leader
-from nodes.kraft.partition.answers import LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH, Fields, response
+from nodes.kraft.partition.answers import Fields, response
 from nodes.kraft.partition.state import Leading
 from nodes.kraft.runtime.hosted import Hosted
 from nodes.kraft.runtime.partitions import Partitions
-from nodes.kraft.runtime.planes import Handler, Plane, Service
+from nodes.kraft.runtime.planes import Handler, Plane, Service, serves
 from nodes.kraft.security.authorizer import Operation, ResourceType
+from nodes.kraft.wire import api_keys
 
 if TYPE_CHECKING:
     from nodes.kraft.wire.requests import (
@@ -43,7 +44,12 @@ class Offsets(Service):
         self._partitions = partitions
 
     def handlers(self) -> Mapping[int, Handler]:
-        return {LIST_OFFSETS: self.list_offsets, OFFSET_FOR_LEADER_EPOCH: self.end_of_epoch}
+        return dict(
+            (
+                serves(api_keys.LIST_OFFSETS, self.list_offsets),
+                serves(api_keys.OFFSET_FOR_LEADER_EPOCH, self.end_of_epoch),
+            )
+        )
 
     def list_offsets(self, context: RequestContext[ListOffsetsRequest]) -> None:
         request = context.request

@@ -12,7 +12,7 @@ import logging
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import Any, Final, Protocol, TypeAlias, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar, TypeVarTuple, cast
 
 from kio.static.protocol import RequestPayload
 
@@ -23,16 +23,26 @@ from nodes.kraft.metadata.image import Image
 from nodes.kraft.net.listener import RequestContext, Response
 from nodes.kraft.runtime.forwarding import Forwarder
 from nodes.kraft.security.authorizer import Operation, ResourceType
+from nodes.kraft.wire.api_keys import ApiKey
+
+if TYPE_CHECKING:
+    from nodes.kraft.wire.requests import ClientRequest
 
 log: Final = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
-# The table of handlers says which request each takes.
-Handler: TypeAlias = Callable[[RequestContext[Any]], None]
+R = TypeVar("R", bound="ClientRequest")
+Handler: TypeAlias = "Callable[[RequestContext[ClientRequest]], None]"
 """Serves one client request: calls `Plane.reply` once, now or later. Runs on the data loop."""
 
 JOIN_S: Final = 2.0
+
+
+def serves(key: ApiKey[R], handler: Callable[[RequestContext[R]], None]) -> tuple[int, Handler]:
+    """An entry of a table of handlers. By its key alone is a request given to this handler, so that
+    it is one of `R`."""
+    return key, cast("Handler", handler)
 
 
 class DataWatcher:

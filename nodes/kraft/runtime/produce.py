@@ -11,11 +11,12 @@ from kio.schema.errors import ErrorCode
 from nodes.kraft.group.config import INTERNAL_TOPICS
 from nodes.kraft.ids import PartitionIndex
 from nodes.kraft.net.listener import NO_ANSWER, RequestContext
-from nodes.kraft.partition.answers import PRODUCE, Fields, refused, response
+from nodes.kraft.partition.answers import Fields, refused, response
 from nodes.kraft.partition.steps import ALL, Answer
 from nodes.kraft.runtime.partitions import Partitions
-from nodes.kraft.runtime.planes import Handler, Plane, Service
+from nodes.kraft.runtime.planes import Handler, Plane, Service, serves
 from nodes.kraft.security.authorizer import Operation, ResourceType
+from nodes.kraft.wire import api_keys
 
 if TYPE_CHECKING:
     from nodes.kraft.wire.requests import (
@@ -35,7 +36,7 @@ class Produce(Service):
         self._partitions = partitions
 
     def handlers(self) -> Mapping[int, Handler]:
-        return {PRODUCE: self.serve}
+        return dict((serves(api_keys.PRODUCE, self.serve),))
 
     def serve(self, context: RequestContext[ProduceRequest]) -> None:
         request = context.request

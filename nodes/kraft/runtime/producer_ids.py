@@ -13,11 +13,12 @@ from kio.schema.errors import ErrorCode
 from kio.schema.types import BrokerId
 from kio.static.primitive import i64
 
-from nodes.kraft.broker.producer_ids import INIT_PRODUCER_ID, NO_ID, init_producer_id_response
+from nodes.kraft.broker.producer_ids import NO_ID, init_producer_id_response
 from nodes.kraft.net.channel import ControllerChannels, FateUnknown, NotSent
 from nodes.kraft.net.listener import RequestContext
-from nodes.kraft.runtime.planes import Handler, Plane, Service
+from nodes.kraft.runtime.planes import Handler, Plane, Service, serves
 from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+from nodes.kraft.wire import api_keys
 
 if TYPE_CHECKING:
     from kio.schema.allocate_producer_ids.v0.response import AllocateProducerIdsResponse
@@ -42,7 +43,7 @@ class ProducerIds(Service):
         self._channels = ControllerChannels(plane.config)
 
     def handlers(self) -> Mapping[int, Handler]:
-        return {INIT_PRODUCER_ID: self._serve}
+        return dict((serves(api_keys.INIT_PRODUCER_ID, self._serve),))
 
     async def close(self) -> None:
         self._channels.close()

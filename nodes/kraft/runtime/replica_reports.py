@@ -12,19 +12,14 @@ from typing import TYPE_CHECKING
 from kio.schema.errors import ErrorCode
 from kio.static.protocol import RequestPayload
 
-from nodes.kraft.broker.replica_reports import (
-    DESCRIBE_LOG_DIRS,
-    DESCRIBE_PRODUCERS,
-    log_dir,
-    log_dirs_refusal,
-    producers,
-)
+from nodes.kraft.broker.replica_reports import log_dir, log_dirs_refusal, producers
 from nodes.kraft.ids import PartitionIndex
 from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.partition.producers import Producers
 from nodes.kraft.runtime.partitions import Partitions
-from nodes.kraft.runtime.planes import Handler, Plane, Service
+from nodes.kraft.runtime.planes import Handler, Plane, Service, serves
 from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+from nodes.kraft.wire import api_keys
 
 if TYPE_CHECKING:
     from nodes.kraft.wire.requests import DescribeLogDirsRequest, DescribeProducersRequest
@@ -38,7 +33,12 @@ class ReplicaReports(Service):
         self._partitions = partitions
 
     def handlers(self) -> Mapping[int, Handler]:
-        return {DESCRIBE_LOG_DIRS: self._log_dirs, DESCRIBE_PRODUCERS: self._describe_producers}
+        return dict(
+            (
+                serves(api_keys.DESCRIBE_LOG_DIRS, self._log_dirs),
+                serves(api_keys.DESCRIBE_PRODUCERS, self._describe_producers),
+            )
+        )
 
     def _log_dirs(self, context: RequestContext[DescribeLogDirsRequest]) -> None:
         request = context.request

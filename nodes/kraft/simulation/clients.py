@@ -19,7 +19,7 @@ from kio.schema.delete_topics.v6.response import DeleteTopicsResponse
 from kio.schema.errors import ErrorCode
 from kio.schema.types import TopicName
 from kio.static.primitive import i16, i32, i32Timedelta
-from kio.static.protocol import RequestPayload, ResponsePayload
+from kio.static.protocol import ResponsePayload
 
 from nodes.kraft.broker import view
 from nodes.kraft.simulation.histories import Row, history_check
@@ -32,6 +32,7 @@ from nodes.kraft.wire.debug import ReadTopicsRequest, ReadTopicsResponse
 
 if TYPE_CHECKING:
     from nodes.kraft.simulation.world import World
+    from nodes.kraft.wire.requests import DecidedRequest
 
 TIMEOUT_MS: Final = 1500
 RETRY_MS: Final = 50
@@ -47,7 +48,7 @@ class Forwarding:
     """One client request on its way through a broker to the active controller."""
 
     def __init__(
-        self, machine: Machine, request: RequestPayload, request_id: bytes, reply: Reply
+        self, machine: Machine, request: DecidedRequest, request_id: bytes, reply: Reply
     ) -> None:
         self.machine = machine
         self.world = machine.world
@@ -139,7 +140,7 @@ class Clients:
         if not machines:
             return
         machine = machines[operation.via % len(machines)]
-        request: RequestPayload
+        request: DecidedRequest
         if operation.f == "create":
             topic = create.CreatableTopic(
                 name=TopicName(operation.topic),

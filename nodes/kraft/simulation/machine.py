@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kio.static.primitive import i16, i32, i64
-from kio.static.protocol import RequestPayload, ResponsePayload
+from kio.static.protocol import ResponsePayload
 
 from nodes.kraft.broker import lifecycle
 from nodes.kraft.config import SnapshotPolicy
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from nodes.kraft.simulation.network import Answer
     from nodes.kraft.simulation.schedule import Crash, Profile
     from nodes.kraft.simulation.world import World
+    from nodes.kraft.wire.requests import DecidedRequest
 
 FOREVER: Final = 2**61
 HEARTBEAT_RATIO: Final = 5
@@ -240,11 +241,11 @@ class Control:
                 controller_ids=frozenset(profile.voter_keys),
             )
         )
-        self._waiting: dict[int, tuple[RequestPayload, Answer[ResponsePayload]]] = {}
+        self._waiting: dict[int, tuple[DecidedRequest, Answer[ResponsePayload]]] = {}
 
     def ask(
         self,
-        request: RequestPayload,
+        request: DecidedRequest,
         answer: Answer[ResponsePayload],
         request_id: bytes | None = None,
     ) -> None:

@@ -12,7 +12,7 @@ from kio.schema.create_partitions.v3 import request as create_partitions
 from kio.schema.incremental_alter_configs.v1 import request as configs
 from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import i8, i32, i32Timedelta, i64
-from kio.static.protocol import RequestPayload, ResponsePayload
+from kio.static.protocol import ResponsePayload
 
 from nodes.kraft.ids import BrokerEpoch
 from nodes.kraft.metadata.image import Image, Partition
@@ -23,6 +23,7 @@ from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest
 
 if TYPE_CHECKING:
     from nodes.kraft.simulation.world import World
+    from nodes.kraft.wire.requests import DecidedRequest
 
 TOPIC: Final = 2
 SET: Final = 0
@@ -40,7 +41,7 @@ def administer(world: World, item: Administer) -> None:
     machine = machines[0]
     assert machine.member is not None
     if item.what == "producer-ids":
-        request: RequestPayload = producer_ids.AllocateProducerIdsRequest(
+        request: DecidedRequest = producer_ids.AllocateProducerIdsRequest(
             broker_id=BrokerId(item.victim), broker_epoch=i64(machine.member.state.epoch)
         )
     elif item.what == "partitions":
@@ -144,7 +145,7 @@ def _earlier_epoch(world: World, broker_id: int, pick: int) -> int:
     return epochs[pick % len(epochs)] if epochs else -1
 
 
-def _send(world: World, machine: Machine, request: RequestPayload) -> None:
+def _send(world: World, machine: Machine, request: DecidedRequest) -> None:
     assert machine.replica is not None
     leader = machine.replica.state.leader_id
 

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from kio.schema.allocate_producer_ids.v0.request import AllocateProducerIdsRequest
     from kio.schema.alter_configs.v0 import request as alter_configs_v0
     from kio.schema.alter_configs.v1 import request as alter_configs_v1
     from kio.schema.alter_configs.v2 import request as alter_configs_v2
+    from kio.schema.alter_partition.v2 import request as alter_partition_v2
+    from kio.schema.alter_partition.v3 import request as alter_partition_v3
     from kio.schema.api_versions.v0 import request as api_versions_v0
     from kio.schema.api_versions.v1 import request as api_versions_v1
     from kio.schema.api_versions.v2 import request as api_versions_v2
@@ -69,6 +72,7 @@ if TYPE_CHECKING:
     from kio.schema.describe_quorum.v2 import request as describe_quorum_v2
     from kio.schema.elect_leaders.v1 import request as elect_leaders_v1
     from kio.schema.elect_leaders.v2 import request as elect_leaders_v2
+    from kio.schema.envelope.v0.request import EnvelopeRequest
     from kio.schema.fetch.v4 import request as fetch_v4
     from kio.schema.fetch.v5 import request as fetch_v5
     from kio.schema.fetch.v6 import request as fetch_v6
@@ -177,6 +181,11 @@ if TYPE_CHECKING:
     from kio.schema.sync_group.v3 import request as sync_group_v3
     from kio.schema.sync_group.v4 import request as sync_group_v4
     from kio.schema.sync_group.v5 import request as sync_group_v5
+    from kio.schema.unregister_broker.v0 import request as unregister_broker_v0
+
+    from nodes.kraft.wire.debug import ReadTopicsRequest
+    from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest, ControllerHeartbeatRequest
+    from nodes.kraft.wire.quorum import QuorumRequest
 
     ProduceRequest: TypeAlias = (
         produce_v3.ProduceRequest
@@ -405,6 +414,10 @@ if TYPE_CHECKING:
         | describe_cluster_v2.DescribeClusterRequest
     )
 
+    UnregisterBrokerRequest: TypeAlias = unregister_broker_v0.UnregisterBrokerRequest
+    AlterPartitionRequest: TypeAlias = (
+        alter_partition_v2.AlterPartitionRequest | alter_partition_v3.AlterPartitionRequest
+    )
     ReplicaFetchRequest: TypeAlias = fetch_v15.FetchRequest | fetch_v16.FetchRequest
     """Of a version that has `replica_state`."""
     # Parts of them.
@@ -547,12 +560,12 @@ if TYPE_CHECKING:
     )
     """A DescribeAcls request is one filter itself."""
 
-    ClientRequest: TypeAlias = (
-        ProduceRequest
-        | FetchRequest
-        | ListOffsetsRequest
-        | MetadataRequest
-        | OffsetCommitRequest
+    PartitionRequest: TypeAlias = (
+        ProduceRequest | FetchRequest | ListOffsetsRequest | OffsetForLeaderEpochRequest
+    )
+    """What the leaders of partitions are asked."""
+    GroupRequest: TypeAlias = (
+        OffsetCommitRequest
         | OffsetFetchRequest
         | FindCoordinatorRequest
         | JoinGroupRequest
@@ -561,20 +574,58 @@ if TYPE_CHECKING:
         | SyncGroupRequest
         | DescribeGroupsRequest
         | ListGroupsRequest
-        | ApiVersionsRequest
-        | CreateTopicsRequest
+        | DeleteGroupsRequest
+        | OffsetDeleteRequest
+    )
+    """What a group coordinator serves."""
+    ImageRequest: TypeAlias = (
+        CreateTopicsRequest
         | DeleteTopicsRequest
-        | InitProducerIdRequest
-        | OffsetForLeaderEpochRequest
-        | DescribeAclsRequest
+        | CreatePartitionsRequest
+        | AlterConfigsRequest
+        | IncrementalAlterConfigsRequest
         | CreateAclsRequest
         | DeleteAclsRequest
+        | ElectLeadersRequest
+    )
+    """What changes the metadata image on a client's behalf."""
+    ForwardedRequest: TypeAlias = ImageRequest | DescribeQuorumRequest | UnregisterBrokerRequest
+    """What brokers pass on to the active controller."""
+    ClientRequest: TypeAlias = (
+        PartitionRequest
+        | MetadataRequest
+        | DescribeClusterRequest
         | DescribeConfigsRequest
-        | AlterConfigsRequest
-        | CreatePartitionsRequest
-        | DeleteGroupsRequest
-        | IncrementalAlterConfigsRequest
+        | DescribeAclsRequest
+        | DescribeLogDirsRequest
+        | DescribeProducersRequest
+        | InitProducerIdRequest
+        | GroupRequest
+        | ForwardedRequest
+    )
+    """What a client listener serves while the broker may, followers on the inter-broker listener
+    among its clients. Logins, ApiVersions and DescribeNode are answered whatever it may."""
+    DecidedRequest: TypeAlias = (
+        ImageRequest
+        | UnregisterBrokerRequest
+        | AlterPartitionRequest
+        | AllocateProducerIdsRequest
+        | BrokerHeartbeatRequest
+        | ControllerHeartbeatRequest
+        | ReadTopicsRequest
+    )
+    """What the active controller decides."""
+    ControlRequest: TypeAlias = (
+        QuorumRequest
+        | EnvelopeRequest
         | DescribeQuorumRequest
         | DescribeClusterRequest
+        | UnregisterBrokerRequest
+        | AlterPartitionRequest
+        | AllocateProducerIdsRequest
+        | BrokerHeartbeatRequest
+        | ControllerHeartbeatRequest
+        | ReadTopicsRequest
     )
-    """What a client listener serves, besides logins."""
+    """What a control listener serves to whom it may. Logins, ApiVersions and DescribeNode are
+    answered to anybody."""

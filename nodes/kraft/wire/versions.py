@@ -13,6 +13,7 @@ from kio.schema.delete_topics.v6 import request as delete_request
 from kio.static.constants import uuid_zero
 from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
+from nodes.kraft.wire import api_keys
 from nodes.kraft.wire.codec import request_schema, response_schema
 
 if TYPE_CHECKING:
@@ -20,18 +21,17 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=Entity)
 
-DELETE_TOPICS: Final = 20
-NEWEST: Final = {
-    19: 7,  # CreateTopics
-    DELETE_TOPICS: 6,
-    30: 3,  # CreateAcls
-    31: 3,  # DeleteAcls
-    33: 2,  # AlterConfigs
-    37: 3,  # CreatePartitions
-    43: 2,  # ElectLeaders
-    44: 1,  # IncrementalAlterConfigs
-    55: 2,  # DescribeQuorum
-    64: 0,  # UnregisterBroker
+NEWEST: Final[dict[int, int]] = {
+    api_keys.CREATE_TOPICS: 7,
+    api_keys.DELETE_TOPICS: 6,
+    api_keys.CREATE_ACLS: 3,
+    api_keys.DELETE_ACLS: 3,
+    api_keys.ALTER_CONFIGS: 2,
+    api_keys.CREATE_PARTITIONS: 3,
+    api_keys.ELECT_LEADERS: 2,
+    api_keys.INCREMENTAL_ALTER_CONFIGS: 1,
+    api_keys.DESCRIBE_QUORUM: 2,
+    api_keys.UNREGISTER_BROKER: 0,
 }
 """Api key -> the version that the controller understands."""
 
@@ -42,7 +42,7 @@ def newest_request(request: RequestPayload) -> RequestPayload:
     schema = request_schema(key, NEWEST[key])
     if type(request) is schema:
         return request
-    if key == DELETE_TOPICS:
+    if api_keys.DELETE_TOPICS.of(request):
         older = cast("older_delete_request.DeleteTopicsRequest", request)
         return delete_request.DeleteTopicsRequest(
             topics=tuple(

@@ -6,7 +6,8 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from nodes.kraft.controller.answers import item_schema, make
-from nodes.kraft.partition.answers import FETCH, response
+from nodes.kraft.partition.answers import response
+from nodes.kraft.wire.api_keys import FETCH
 from nodes.kraft.wire.codec import decode_response, encode_response, request_schema
 
 HINT = {"leader_id": 5, "leader_epoch": 3}

@@ -11,10 +11,10 @@ from kio.schema.errors import ErrorCode
 from kio.static.primitive import i32Timedelta
 
 from nodes.kraft.broker import view
-from nodes.kraft.broker.producer_ids import INIT_PRODUCER_ID
 from nodes.kraft.controller.answers import NO_THROTTLE, make
 from nodes.kraft.net.channel import FateUnknown, NotSent
 from nodes.kraft.runtime.producer_ids import ProducerIds
+from nodes.kraft.wire.api_keys import INIT_PRODUCER_ID
 from nodes.kraft.wire.apis import CLIENT_APIS
 from nodes.kraft.wire.codec import decode_response, encode_response, request_schema
 

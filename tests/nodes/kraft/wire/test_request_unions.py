@@ -1,0 +1,77 @@
+"""The types of requests have what the listeners serve, in each version."""
+
+import inspect
+import typing
+from types import ModuleType
+
+from kio.static.protocol import RequestPayload
+
+from nodes.kraft.wire import api_keys, requests
+from nodes.kraft.wire.apis import CLIENT_APIS, CONTROL_APIS
+from nodes.kraft.wire.codec import API_VERSIONS
+
+LOGINS = {17, 36}
+UNLISTED = {50, 51, 10000}
+"""Served on the control listener, and never listed; DescribeNode has no union to be in."""
+
+
+def unions() -> ModuleType:
+    """The module as mypy sees it: at run time it is empty."""
+    source = inspect.getsource(requests).replace("if TYPE_CHECKING:", "if True:")
+    module = ModuleType("unions")
+    exec(source, module.__dict__)
+    return module
+
+
+UNIONS = unions()
+
+
+def served(union: object) -> set[tuple[int, int]]:
+    """Key and version of each entity of a union."""
+    entities: tuple[type[RequestPayload], ...] = typing.get_args(union) or (union,)  # type: ignore[assignment]
+    return {(int(each.__api_key__), int(each.__version__)) for each in entities}
+
+
+def listed(apis: dict[int, tuple[int, int]]) -> set[tuple[int, int]]:
+    """Key and version of all that is listed, but for what connections and listeners answer."""
+    return {
+        (key, version)
+        for key, (low, high) in apis.items()
+        if key not in LOGINS | {API_VERSIONS}
+        for version in range(low, high + 1)
+    }
+
+
+def test_a_client_listener_serves_what_its_union_has() -> None:
+    assert served(UNIONS.ClientRequest) == listed(CLIENT_APIS)
+
+
+def test_a_control_listener_serves_what_its_union_has() -> None:
+    """Some of its entities are in more versions: those that a broker forwards, or an older one."""
+    union = served(UNIONS.ControlRequest)
+    assert union >= listed(CONTROL_APIS)
+    assert {key for key, _ in union} == UNLISTED | {key for key, _ in listed(CONTROL_APIS)}
+
+
+def test_the_controller_decides_what_brokers_forward_and_what_its_listener_brings() -> None:
+    answered_by_the_replica = {key for key, _ in served(UNIONS.QuorumRequest)} | {55, 58, 60}
+    brought = {key for key, _ in served(UNIONS.ControlRequest)} - answered_by_the_replica
+    forwarded = {key for key, _ in served(UNIONS.ForwardedRequest)} - {55}
+    assert {key for key, _ in served(UNIONS.DecidedRequest)} == brought | forwarded
+
+
+def test_an_api_key_is_that_of_its_requests() -> None:
+    hints = {
+        name: hint.removeprefix("Final[ApiKey[").removesuffix("]]").rpartition(".")[2]
+        for name, hint in api_keys.__annotations__.items()
+    }
+    assert len(hints) > 30
+    for name, union in hints.items():
+        keys = {key for key, _ in served(getattr(UNIONS, union, None) or _entity(union))}
+        assert keys == {getattr(api_keys, name)}, name
+
+
+def _entity(name: str) -> type:
+    from nodes.kraft.wire import debug
+
+    return getattr(debug, name)  # type: ignore[no-any-return]
