@@ -5,7 +5,10 @@ What was below a high watermark that clients were told, or was acknowledged to t
 of whoever was in the ISR later: copied as it was, batch by batch (KIP-101; KIP-966). So these disks
 hold the same batches there. Above it, a batch of one leader epoch is still one wherever it lies,
 for one leader made it. The leader of an epoch shows itself by what it answers to clients, and says
-so itself where nodes write events.
+so itself where nodes write events. Who is in the ISR at the end a read of the final phase shows,
+and of partitions that none shows, the committed metadata log on the voters' disks: it says who was
+when an observer was last told how far it was committed, as brokers leave one after another when the
+run ends.
 """
 
 from collections import defaultdict
@@ -14,12 +17,16 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, TypeAlias
 
+from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
+from checkers.folds.in_sync import Settings
 from checkers.folds.log_ends import answered_limits, configured
+from checkers.folds.shown_ends import leaders_word
 from checkers.folds.topic_ids import LIVES, TopicLives, topic_lives
 from framework.checking.cuts import cut_by_partition
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
+from framework.evidence.changes import PartitionState, TopicDeletionBegun, TopicRemoved
 from framework.evidence.kinds import (
     DISK,
     Evidence,
@@ -48,8 +55,9 @@ SAME_BATCHES: Final = Clause(
     floor=4,
     because="two batches on two replicas are the least that can differ in their order",
     sources=(CLIENTS, DISKS),
-    blind="partitions that no read of the final phase shows; above what was told before that read; "
-    "beginnings that differ; logs that may be compacted",
+    blind="above what clients were told before the last read, or the observer's last question; "
+    "partitions that no read of the final phase shows, where the disk of a voter cannot be read or "
+    "leaders from outside the ISR are allowed; beginnings that differ; logs that may be compacted",
 )
 ONE_BATCH: Final = Clause(
     name="one-batch",
@@ -144,8 +152,27 @@ class HighWatermark:
 
 
 @dataclass(frozen=True, slots=True)
+class FinalIsr:
+    """Who was in sync when all was read, and the topic's name. `read`: what shows it, or with which
+    `record` the committed log ended then."""
+
+    members: Sequence[int]
+    read: Operation
+    topic: str
+    record: PartitionState | None = None
+
+    def __str__(self) -> str:
+        by = f"by operation {self.read.index}"
+        return by if self.record is None else f"{by} and the record at offset {self.record.offset}"
+
+    @property
+    def records(self) -> list[Evidence]:
+        return [] if self.record is None else [self.record]
+
+
+@dataclass(frozen=True, slots=True)
 class Member:
-    """A node that a read shows in the ISR, and its log, if its disk has one."""
+    """A node in the ISR, and its log, if its disk has one."""
 
     node: str
     log: ReplicaLog
@@ -155,24 +182,25 @@ def _same_batches(events: RunEvents, logs: Logs, lives: TopicLives) -> tuple[Cou
     reported = _high_watermarks(events.operations, lives)
     if not reported:
         return "clients were told of no record that is committed", []
-    if unable(events.plan, READ):
-        return "nobody can read for certain which replicas are in sync at the end", []
+    isrs, why = _final_isrs(events)
+    if why and unable(events.plan, READ):
+        return f"nobody can tell for certain which replicas are in sync at the end: {why}", []
     seen = 0
     findings: list[Finding] = []
     whole = not unhealed(events.faults)
-    for key, (read, isr) in sorted(_final_isrs(events).items()):
+    for key, isr in sorted(isrs.items()):
         if not events.has(*key):
             continue
-        known = [each for each in reported.get(key, ()) if each.operation.precedes(read)]
-        if not known or _may_compact(events, str(read.key)):
+        known = [each for each in reported.get(key, ()) if each.operation.precedes(isr.read)]
+        if not known or _may_compact(events, isr.topic):
             continue
         high = max(known, key=lambda each: each.offset)
-        members = list(_members(events, logs, key, isr))
+        members = list(_members(events, logs, key, isr.members))
         begin = max((each.log.start for each in members), default=0)
         seen += sum(len(each.log.between(begin, high.offset)) for each in members)
         for each in members:
-            findings += _gap(key, each, begin, high, read) if whole else ()
-        findings += _difference(key, members, begin, high, read)
+            findings += _gap(key, each, begin, high, isr) if whole else ()
+        findings += _difference(key, members, begin, high, isr)
     return seen, findings
 
 
@@ -206,14 +234,32 @@ def _may_compact(events: RunEvents, topic: str) -> bool:
     return any("compact" in str(value) for _, value in configured(events.plan, own))
 
 
-def _final_isrs(events: RunEvents) -> Mapping[Partition, tuple[Operation, Sequence[int]]]:
-    """By the last linearizable read of each in the final phase."""
-    found: dict[Partition, tuple[Operation, Sequence[int]]] = {}
+def _final_isrs(events: RunEvents) -> tuple[Mapping[Partition, FinalIsr], str]:
+    """By the last linearizable read of each in the final phase; of others by the committed log on
+    disks, up to where it went when an observer was last told that; and why that is not known."""
+    found, why = _isrs_on_disk(events)
     for each in events.operations:
         if each.f == "describe" and each.ok and each.phase == "final" and each.result:
             for shown in each.result.get("partitions") or ():
-                found[str(each.result["topic_id"]), shown["partition"]] = each, shown["isr"]
-    return found
+                key = str(each.result["topic_id"]), shown["partition"]
+                found[key] = FinalIsr(shown["isr"], each, str(each.key))
+    return found, why
+
+
+def _isrs_on_disk(events: RunEvents) -> tuple[dict[Partition, FinalIsr], str]:
+    left = committed_on_disks(events)
+    final = [each for each in leaders_word(events, left) if each.operation.phase == "final"]
+    if not final:
+        return {}, left.why or "no observer was told at the end how far it was committed"
+    settings, found = Settings.of(events), dict[Partition, FinalIsr]()
+    for record in left.records:
+        match record:
+            case PartitionState(offset=offset) if offset < final[-1].end:
+                topic = settings.topics.get(record.topic_id, "")
+                found[record.key] = FinalIsr(record.isr, final[-1].operation, topic, record)
+            case TopicDeletionBegun() | TopicRemoved():
+                found = {key: isr for key, isr in found.items() if key[0] != record.topic_id}
+    return {key: isr for key, isr in found.items() if not settings.unclean(key[0])}, ""
 
 
 def _members(events: RunEvents, logs: Logs, key: Partition, isr: Iterable[int]) -> Iterator[Member]:
@@ -232,7 +278,7 @@ def _nodes(events: RunEvents) -> Mapping[str, dict[str, dict[str, int]]]:
 
 
 def _gap(
-    key: Partition, member: Member, begin: int, high: HighWatermark, read: Operation
+    key: Partition, member: Member, begin: int, high: HighWatermark, isr: FinalIsr
 ) -> Iterator[Finding]:
     """Where its log has nothing, below the high watermark. What is torn or damaged may hold more
     than can be read."""
@@ -246,11 +292,11 @@ def _gap(
         at = end
     if at < min(high.offset, _boundary(member, high.offset)):
         yield finding(
-            f"{key[0]}/{key[1]}: {member.node}, in the ISR by operation {read.index}, has nothing "
-            f"at offset {at} on its disk, though by operation {high.operation.index} all below "
-            f"{high.offset} is committed",
-            [high.operation, read],
-            [each for each in (state,) if each is not None],
+            f"{key[0]}/{key[1]}: {member.node}, in the ISR {isr}, has nothing at offset {at} on "
+            f"its disk, though by operation {high.operation.index} all below {high.offset} is "
+            f"committed",
+            [high.operation, isr.read],
+            [*isr.records, *(each for each in (state,) if each is not None)],
             clause=SAME_BATCHES.name,
             by=[DISKS],
         )
@@ -263,7 +309,7 @@ def _boundary(member: Member, high: int) -> int:
 
 
 def _difference(
-    key: Partition, members: Sequence[Member], begin: int, high: HighWatermark, read: Operation
+    key: Partition, members: Sequence[Member], begin: int, high: HighWatermark, isr: FinalIsr
 ) -> Iterator[Finding]:
     """The first batch by which the logs of two members differ."""
     for one, other in pairwise(members):
@@ -274,10 +320,9 @@ def _difference(
                 yield finding(
                     f"{key[0]}/{key[1]}: below the high watermark {high.offset} of operation "
                     f"{high.operation.index}, {one.node} has {_text(base, mine[base])}, and "
-                    f"{other.node} {_text(base, others[base])}; both are in the ISR by operation "
-                    f"{read.index}",
-                    [high.operation, read],
-                    [one.log.batches[base], other.log.batches[base]],
+                    f"{other.node} {_text(base, others[base])}; both are in the ISR {isr}",
+                    [high.operation, isr.read],
+                    [*isr.records, one.log.batches[base], other.log.batches[base]],
                     clause=SAME_BATCHES.name,
                 )
                 break
@@ -380,8 +425,9 @@ class ReplicaMatching(RunChecker):
     check_run = RunCheck(
         replica_matching,
         evidence=(PartitionAppended,),
-        disk=(PartitionAppended, PartitionTruncated, PartitionLogOnDisk),
+        disk=(PartitionAppended, PartitionTruncated, PartitionLogOnDisk, *DISK_KINDS),
         fs=FS,
+        observations=True,
         faults=True,
         by=cut_by_partition(PartitionLogOnDisk),
     )

@@ -3,19 +3,26 @@
 A read of a topic says up to where the log was read, and nodes tell anybody their high watermark.
 Neither needs a node's events, and both have a place in the history: what was committed when an
 answer came is committed for good.
+
+That no more was committed then is another question, for a leader that was deposed may not know it.
+Its word counts where a log that all who could lead have goes on with a record of its epoch, at or
+above the end that its log had when it answered. That record it wrote later; so whoever leads after
+it was elected later still, as the log of a leader below its own epoch does not change.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from checkers.folds.disk_logs import CommittedOnDisks
 from framework.evidence.run_events import RunEvents
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 
 SHOWS: Final = ("describe", "follow")
 """Operations of clients whose answers say where in the log they were read."""
-TELLS: Final = ("describe-node", "describe-quorum", "metadata-log")
+QUORUM: Final = "describe-quorum"
+TELLS: Final = ("describe-node", QUORUM, "metadata-log")
 """Questions of observers that are answered with a high watermark."""
 
 
@@ -37,7 +44,7 @@ class ShownEnd:
 def shown_ends(events: RunEvents) -> list[ShownEnd]:
     """In the order in which they were shown; each once."""
     first: dict[tuple[int, int | None, int | None], ShownEnd] = {}
-    for each in sorted(_ends(events), key=lambda shown: shown.operation.end or 0):
+    for each in sorted(_ends(events), key=_when):
         first.setdefault((each.end, each.by_epoch, each.last_epoch), each)
     return list(first.values())
 
@@ -54,7 +61,27 @@ def _ends(events: RunEvents) -> Iterator[ShownEnd]:
             yield ShownEnd(end, _number(each.result, "leader_epoch"), None, each)
 
 
+def _when(shown: ShownEnd) -> int:
+    return shown.operation.end or 0
+
+
 def _number(fields: Mapping[str, Recorded] | None, name: str) -> int | None:
     """None: there is none, or nobody knows it."""
     found = (fields or {}).get(name)
     return found if isinstance(found, int) and found >= 0 else None
+
+
+def leaders_word(events: RunEvents, left: CommittedOnDisks) -> list[ShownEnd]:
+    """What an observer was told of the quorum by who led it, and nobody else, as the disks show
+    afterwards: no more was committed when it was asked."""
+    lasts: dict[int, int] = {}
+    for offset, (epoch, _) in left.entries.items():
+        lasts[epoch] = max(offset, lasts.get(epoch, 0))
+    found = []
+    for each in sorted(_ends(events), key=_when):
+        if each.operation.f == QUORUM and each.by_epoch in lasts:
+            ends = dict(map(tuple, each.operation.result.get("voters") or ()))
+            log_end = ends.get(each.operation.result["leader"], -1)
+            if 0 <= log_end <= lasts[each.by_epoch]:
+                found.append(each)
+    return found

@@ -1,6 +1,6 @@
 """Replicas of partitions, by their disks and by clients."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import pytest
@@ -286,6 +286,149 @@ def appends(story: Story, node: str, epoch: int, *, leader: bool = True) -> None
 )
 def test_a_violation_breaks_its_clause_alone(planted: str, clauses: set[str]) -> None:
     assert accused(PLANTED[planted].story()) == clauses
+
+
+# --- in sync by the metadata log on disks -------------------------------------------------
+
+VOTERS = ("c1", "c2", "c3")
+
+
+def metadata(story: Story, kind: str, version: int = 0, *isr: str, epoch: int = 1) -> None:
+    """A record on the disks of all voters."""
+    record = {"topic_id": TOPIC, "name": "t", "partition_id": 0, "leader": 4, "leader_epoch": 0}
+    members = {"isr": [IDS[node] for node in isr], "partition_epoch": version}
+    own = {"PartitionRecord": {"replicas": [4, 5, 6]}, "TopicRecord": {"deleting": False}}
+    for node in VOTERS:
+        story.disks.write(node, epoch, kind, **record, **members, **own.get(kind, {}))
+
+
+def asked(story: Story, high_watermark: int, *, log_end: int = 5, epoch: int = 1) -> Operation:
+    """The observer is told of the quorum, which c1 leads."""
+    voters = [[1, log_end], [2, log_end], [3, log_end]]
+    answer = {"leader": 1, "leader_epoch": epoch, "high_watermark": high_watermark}
+    return story.ask("c1", "describe-quorum", {**answer, "voters": voters})
+
+
+def told(*isr: str) -> Story:
+    """No client can read who is in sync: what the voters' disks have says it, up to where it was
+    committed when the observer asked; then all brokers are stopped."""
+    story = unread()
+    story.plan = {**story.plan, "capabilities": ["log-operations"]}
+    story.disks.lead(1, 1, *VOTERS)
+    metadata(story, "TopicRecord")
+    metadata(story, "PartitionRecord", 0, *REPLICAS)
+    metadata(story, "IsrChangeRecord", 1, *(isr or ("b1", "b2")))
+    asked(story, 4)
+    metadata(story, "NoOpRecord")
+    metadata(story, "NoOpRecord")
+    metadata(story, "IsrChangeRecord", 2, "b3")
+    for node, end in (("b1", 6), ("b2", 6), ("b3", 5)):
+        lies(story, node, end)
+    return story
+
+
+def test_who_is_in_sync_the_metadata_log_tells_where_clients_cannot_read_it() -> None:
+    assert_clean(told())
+    assert counts(told())["same-batches"] == 12
+
+
+@PLANTED.violation(
+    "b2, in the ISR by operation", "and the record at offset 3, has nothing at offset 3", on=told
+)
+def tail_that_a_member_by_disks_lost(story: Story) -> None:
+    story.disks.restart("b2")
+    cut(story, "b2", 3)
+    lies(story, "b2", 3)
+
+
+@PLANTED.violation("b1 has offsets 5 to 5", "b2", "CRC 77", "and the record at offset 3", on=told)
+def other_bytes_of_members_by_disks(story: Story) -> None:
+    write(story, 5, 1, "b2", crc=77)
+
+
+def test_a_read_of_clients_counts_more_than_the_metadata_log() -> None:
+    story = told(*REPLICAS)
+    read(story, "b1", "b2")
+    assert_clean(story)
+
+
+def test_what_is_told_after_the_last_question_is_not_asked_of_members_by_disks() -> None:
+    story = told()
+    fetch(story, 9, 1, "b2")
+    assert_clean(story)
+    asked(story, 4)
+    assert accused(story) == {SAME_BATCHES.name}
+
+
+def leads_no_more(story: Story) -> None:
+    """The log that it tells of ends where no record of its epoch is on disks."""
+    story.observations = []
+    asked(story, 4, log_end=7)
+
+
+def of_an_epoch_that_is_on_no_disk(story: Story) -> None:
+    story.observations = []
+    asked(story, 4, epoch=2)
+
+
+def before_the_end(story: Story) -> None:
+    story.observations = [replace(each, phase="main") for each in story.observations]
+
+
+def by_another_question(story: Story) -> None:
+    story.observations = [replace(each, f="describe-node") for each in story.observations]
+
+
+def of_a_leader_whose_log_nobody_tells(story: Story) -> None:
+    (only,) = story.observations
+    story.observations = [replace(only, result={**only.result, "voters": [[2, 4]]})]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        leads_no_more,
+        of_an_epoch_that_is_on_no_disk,
+        before_the_end,
+        by_another_question,
+        of_a_leader_whose_log_nobody_tells,
+    ],
+)
+def test_answers_that_may_be_out_of_date_say_nothing_of_who_is_in_sync(
+    change: Callable[[Story], None],
+) -> None:
+    story = told(*REPLICAS)
+    change(story)
+    assert_clean(story)
+    (same, *_) = judged(story).clauses
+    assert same.verdict is None and "no observer was told" in same.note
+
+
+def test_voters_whose_disks_were_not_collected_do_not_tell_who_is_in_sync() -> None:
+    story = told(*REPLICAS)
+    story.disks.lost = {"c2"}
+    assert_clean(story)
+    (same, *_) = judged(story).clauses
+    assert same.verdict is None and "c2 cannot be read whole" in same.note
+
+
+def test_members_of_a_topic_that_is_gone_owe_nothing() -> None:
+    story = told(*REPLICAS)
+    assert accused(story) == {SAME_BATCHES.name}
+    metadata(story, "RemoveTopicRecord")
+    assert not accused(story)
+
+
+def test_members_from_outside_the_isr_owe_nothing_where_they_may_lead() -> None:
+    story = told(*REPLICAS)
+    story.plan["settings"] = {"c1": {"unclean.leader.election.enable": "true"}}
+    assert not accused(story)
+
+
+def test_logs_that_are_compacted_are_not_compared_by_disks_either() -> None:
+    story = told(*REPLICAS)
+    story.op("create", "t", {"configs": [["cleanup.policy", "compact"]]}, type="info")
+    assert not accused(story)
 
 
 # --- what looks alarming, and is right ----------------------------------------------------
