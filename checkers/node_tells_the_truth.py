@@ -57,8 +57,12 @@ from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Co
 ENOUGH: Final = 10
 IN_FLIGHT: Final = 3
 """Answers that a process may not get to tell of before it is killed."""
-SERVES: Final = ("create", "delete", "metadata", "describe-configs")
-"""Operations whose requests nodes tell of, where any does."""
+CACHED: Final = ("metadata", "describe-configs")
+"""Answered from a broker's cache: a code, as that there is no such topic, may be an answer."""
+SERVES: Final = ("create", "delete", "produce", "fetch", "list-offsets", *CACHED)
+"""Operations whose requests nodes tell of, where any tells of any."""
+OBSERVED: Final = {"describe-topics": "metadata", "log-ends": "list-offsets"}
+"""What an observer asks by the same requests."""
 REPORTED: Final = Clause(
     name="told-is-there",
     says="What a node told that it wrote, and not that it is gone, is on its disk",
@@ -100,13 +104,14 @@ ENDED: Final = Clause(
 )
 SERVED: Final = Clause(
     name="served-is-told",
-    says="A node told of the requests that clients had answered by it",
-    compares="answers to clients, held against how many the node told of",
+    says="A node told of the requests that clients and the observer had answered by it",
+    compares="answers to clients and the observer, held against how many the node told of",
     floor=2,
-    because="a workload on one topic makes it and looks at it; requests of which no node tells are "
-    "not counted",
-    sources=(CLIENTS, EVENTS),
-    blind="which answer a node did not tell of: they are only counted",
+    because="a workload on one topic makes it and looks at it",
+    sources=(CLIENTS, LEDGER, EVENTS),
+    blind="which answer a node did not tell of, for they are only counted: one may be made up for "
+    "by requests that are no operations, as a client's question who leads a partition, or its "
+    "next attempt; and three answers of each kind for each process that was killed",
 )
 
 
@@ -229,7 +234,7 @@ def node_tells_the_truth(events: RunEvents) -> Outcome:
         THERE.name: single or why or (len(there), len(there | nodes)),
         WHOLE.name: single or (len(read), len(read | nodes)),
         ENDED.name: single or why or ended,
-        SERVED.name: why or SERVED.count(served, _hardly_asked(events.operations)),
+        SERVED.name: why or served,
     }
     figures = {"compared": held.total(), "nodes": len(left)}
     return weighed(counts, findings, figures)
@@ -496,45 +501,70 @@ def _ended_unreported(
     return (len(nodes & set(ended)), len(nodes)), findings
 
 
-def _hardly_asked(operations: Iterable[Operation]) -> str:
-    """Why there were no answers to tell of, where clients had none."""
-    answered = sum(each.ok and each.node is not None for each in operations)
-    return "" if answered >= SERVED.floor else "clients had fewer than two answers of such requests"
-
-
 def _served_unreported(
     events: RunEvents, lives: Mapping[str, Sequence[Sequence[Evidence]]]
-) -> tuple[int, list[Finding]]:
-    """How many answers to clients there were of requests that nodes tell of; and nodes that told of
-    fewer than clients had."""
-    reported = Counter((each.node, each.f) for each in events.of(Served))
-    known, lost = {f for _, f in reported}, uncollected(events.plan)
-    answers: dict[tuple[str, str], list[Operation]] = defaultdict(list)
-    for operation in events.operations:
-        node, f = operation.node, operation.f
-        if operation.ok and node and node not in lost and f in known:
-            answers[node, f].append(operation)
+) -> tuple[Count, list[Finding]]:
+    """How many answers there were of requests that nodes tell of; and nodes that told of fewer."""
+    served, ended = list(events.of(Served)), list(events.of(ProcessEnded))
+    reported = Counter((each.node, each.f) for each in served if _may_be_ok(each))
+    answers = _answers(events)
     findings = []
-    for (node, f), operations in answers.items():
-        may_miss = IN_FLIGHT * max(1, len(lives.get(node, ())))
+    for (node, f), operations in answers.items() if served else ():
+        may_miss = IN_FLIGHT * _broken_off(node, ended, lives)
         if reported[node, f] + may_miss < len(operations):
             findings.append(
                 finding(
-                    f"clients had {len(operations)} answers to {f} by {node}, and it told of "
-                    f"{reported[node, f]}",
+                    f"clients and the observer had {len(operations)} answers to {f} by {node}, and "
+                    f"it told of {reported[node, f]}",
                     operations[:5],
                     by=[EVENTS],
                     clause=SERVED.name,
                 )
             )
-    return sum(map(len, answers.values())), findings
+    count = sum(map(len, answers.values()))
+    few = "" if count >= SERVED.floor else "there were fewer than two answers of such requests"
+    return SERVED.count(count if served else 0, few), findings
+
+
+def _answers(events: RunEvents) -> dict[tuple[str, str], list[Operation]]:
+    """By node and operation: what clients and the observer were answered."""
+    lost = uncollected(events.plan)
+    asked = [(each.f, each) for each in events.operations]
+    asked += [(OBSERVED[each.f], each) for each in events.observations if each.f in OBSERVED]
+    found: dict[tuple[str, str], list[Operation]] = defaultdict(list)
+    for f, each in asked:
+        if each.ok and each.node and each.node not in lost and not _is_of_no_end(each):
+            found[each.node, f].append(each)
+    return found
+
+
+def _is_of_no_end(answer: Operation) -> bool:
+    """Where no partition's end is told, all were refused, or none was asked for."""
+    result = answer.result
+    return answer.f == "log-ends" and isinstance(result, dict) and not result.get("ends")
+
+
+def _may_be_ok(served: Served) -> bool:
+    """Whether a client may take this answer for a success."""
+    return served.success or served.code == "0" or served.f in CACHED
+
+
+def _broken_off(
+    node: str, ended: Iterable[ProcessEnded], lives: Mapping[str, Sequence[Sequence[Evidence]]]
+) -> int:
+    """How many processes of a node may not have come to tell of their last answers, for they were
+    killed or gave up: by the harness's account, else by their own."""
+    codes = [each.exit_code for each in ended if each.node == node]
+    if codes:
+        return sum(code != 0 for code in codes)
+    return sum(not _ended(life) for life in lives.get(node) or [()])
 
 
 class NodeTellsTheTruth(RunChecker):
     name = "node-tells-the-truth"
     summary = (
         "What a node told of its log is what lies on its disk, the logs there are whole, and it "
-        "told of its processes and of what clients had answered by it"
+        "told of its processes and of what it answered clients and the observer"
     )
     requires = either_of(Appended) | disk_of(LogOnDisk)
     clauses = (REPORTED, THERE, WHOLE, ENDED, SERVED)
@@ -551,4 +581,5 @@ class NodeTellsTheTruth(RunChecker):
         ),
         disk=(Appended, Truncated, LogBegan, LogOnDisk, SnapshotFile, PartitionLogOnDisk),
         fs=SERVES,
+        observations=True,
     )

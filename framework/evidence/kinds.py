@@ -440,8 +440,9 @@ class Answered(Evidence):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served(Evidence):
-    """A broker answered a client. `success`: it gave what only a broker that may serve gives;
-    `state`: what it says that it was. `f`, `topic`: the operation of a history that asks for it."""
+    """A broker answered a client: of a system that tells of this, each answer is told. `success`:
+    it gave what only a broker that may serve gives; `state`: what it says that it was. `f`,
+    `topic`: the operation of a history that asks for it."""
 
     kind: ClassVar[str] = "served"
     api: str

@@ -303,7 +303,8 @@ class Story(PlainStory):
         )
 
     def serve(self, node: str, api: str = "Metadata", code: int = 0, **more: Any) -> NodeEvent:
-        fields = {"topic": None, "topic_id": None, "lease_left_ns": None, **more}
+        asked = {"topic": None, "topic_id": None, "replica_id": None}
+        fields = {**asked, "lease_left_ns": None, **more}
         return self.event(node, "serve", listener="CLIENT", api=api, code=code, **fields)
 
     def state(self, node: str, offset: int, digest: str = "d") -> NodeEvent:

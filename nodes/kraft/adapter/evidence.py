@@ -41,6 +41,9 @@ ASKS_FOR: Final[Mapping[str, str]] = {
     "DeleteTopics": "delete",
     "Metadata": "metadata",
     "DescribeConfigs": "describe-configs",
+    "Produce": "produce",
+    "Fetch": "fetch",
+    "ListOffsets": "list-offsets",
 }
 """Request -> the operation of a history that asks for it."""
 OF_THE_PROCESS: Final = frozenset({"DescribeNode", "ApiVersions"})
@@ -408,13 +411,23 @@ def _serve(line: Line) -> Iterator[Evidence]:
     yield kinds.Served(
         **line.head,
         api=says["api"],
-        f=ASKS_FOR.get(says["api"]),
+        f=None if _is_a_replicas(says) else ASKS_FOR.get(says["api"]),
         success=_gave(says),
         code=str(says["code"]),
         state=_state_of(says.get("broker_state")),
         broker_epoch=known(says.get("broker_epoch")),
         topic=says.get("topic"),
     )
+
+
+def _is_a_replicas(says: Fields) -> bool:
+    """Whether another broker asked, to replicate. Older nodes do not say: there a fetch that names
+    its topics by id, or no topic, is a replica's, for clients of the time gave names."""
+    if says["api"] != "Fetch":
+        return False
+    if "replica_id" in says:
+        return says["replica_id"] is not None
+    return not says.get("topic")
 
 
 def _gave(says: Fields) -> bool:

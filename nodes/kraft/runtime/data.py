@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from nodes.kraft.wire.requests import ClientRequest
 
 log: Final = logging.getLogger(__name__)
+NO_REPLICA: Final = -1
 
 
 class DataPlane:
@@ -191,6 +192,7 @@ class DataPlane:
             lease_left_ns=None if end_ms is None else (end_ms - now_ms()) * 1_000_000,
             topic=getattr(topic, "name", None) or getattr(topic, "topic", None),
             topic_id=str(topic_id) if topic_id else None,
+            replica_id=_replica_id(request),
             peer=context.peer,
         )
         context.answer(response)
@@ -219,6 +221,13 @@ class DataPlane:
         else:
             # Nothing else is listed, but for logins, which are the connection's.
             self._table[key](cast("RequestContext[ClientRequest]", context))
+
+
+def _replica_id(request: RequestPayload) -> int | None:
+    """Of the broker that asks, to replicate; None: a client asks."""
+    state = getattr(request, "replica_state", request)
+    replica_id = getattr(state, "replica_id", NO_REPLICA)
+    return None if replica_id < 0 else int(replica_id)
 
 
 def _not_a_controller(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kio.static.primitive import i32
 
 from nodes.kraft.config import from_settings
 from nodes.kraft.controller.answers import blank
@@ -87,6 +89,28 @@ def test_clients_are_told_of_no_more_than_is_served() -> None:
     narrower = {key for key, told in TOLD_APIS.items() if told != CLIENT_APIS[key]}
     assert (TOLD_APIS.keys(), narrower) == (CLIENT_APIS.keys(), {10})
     assert TOLD_APIS[10] == (0, 0)
+
+
+@pytest.mark.parametrize("version", [12, 15])
+@pytest.mark.parametrize(("asks", "told"), [(-1, None), (-2, None), (0, 0), (5, 5)])
+def test_the_event_of_a_fetch_tells_which_broker_replicates(
+    node: Node, monkeypatch: pytest.MonkeyPatch, version: int, asks: int, told: int | None
+) -> None:
+    data = node.data
+    assert data is not None
+    events: list[dict[str, Any]] = []
+    monkeypatch.setattr(data, "emit", lambda type, **fields: events.append(fields))
+    schema = request_schema(1, version)
+    names = {each.name for each in fields(schema)}
+    fetch = blank(schema, replica_id=i32(asks)) if "replica_id" in names else blank(schema)
+    if "replica_state" in names:
+        fetch = replace(fetch, replica_state=replace(fetch.replica_state, replica_id=i32(asks)))
+    for request in (fetch, blank(request_schema(3, 12))):
+        data.serve(RequestContext("CLIENT", "test", None, request, lambda _: None))
+    assert [(each["api"], each["replica_id"]) for each in events] == [
+        ("Fetch", told),
+        ("Metadata", None),
+    ]
 
 
 SASL = {17, 36}  # the listener's own
