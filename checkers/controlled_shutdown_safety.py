@@ -1,11 +1,12 @@
 """A broker that was let go is missed by nobody (D.15; KIP-631's controlled shutdown, KIP-380).
 
 A grant lets a broker go that asked for it by a heartbeat, be it synthetic or not; of one that a
-client drained, that client tells. In the committed state below the grant's own records the broker
-leads nothing, and is in no ISR that has another live member; every active broker had applied the
-records that moved its leaderships; after it, until the broker is unfenced again, it is given no
-leadership. Where no fault was about, clients go on: no partition refuses most of what is produced
-to it, for long, from the request to some time after the exit; and nobody is shown the broker as a
+client drained, that client tells, and disks show in what state it was fenced. In the committed
+state below the grant's own records the broker leads nothing, and is in no ISR that has another live
+member; every active broker had applied the records that moved its leaderships; after it, until the
+broker is unfenced again, it is given no leadership. Where no fault was about, clients go on: no
+partition of the broker's that another replica could take over refuses most of what is produced to
+it, for long, from the request to some time after the exit; and nobody is shown the broker as a
 leader once it has gone.
 """
 
@@ -21,8 +22,10 @@ from checkers.folds.departures import (
     LIFE_CYCLES,
     READS,
     Grant,
+    departures,
     refused_beside,
     shown_after,
+    told_by_drains,
 )
 from checkers.folds.disk_logs import DISK_KINDS
 from checkers.folds.replay import Key, Replay, states
@@ -36,7 +39,7 @@ from framework.evidence.changes import (
     PartitionChanged,
     PartitionState,
 )
-from framework.evidence.clocks import Moment, moment_of, surely_before
+from framework.evidence.clocks import UNKNOWN_NS, Moment, moment_of, surely_before
 from framework.evidence.kinds import (
     Booted,
     BrokerStateChanged,
@@ -83,13 +86,14 @@ HAD_READ: Final = Clause(
 )
 GO_ON: Final = Clause(
     name="clients-go-on",
-    says="While a broker leaves and no fault is about, no partition refuses most of what is "
-    "produced to it for long",
-    compares="produces while a broker left in peace",
+    says="While a broker leaves and no fault is about, no partition that another replica in sync "
+    "could take over refuses most of what is produced to it for long",
+    compares="produces, while a broker left in peace, to what it shared",
     floor=2,
     because="one may have met a bad moment",
     sources=(CLIENTS, LEDGER),
-    blind="brokers that leave while a fault holds, or soon after",
+    blind="brokers that leave while a fault holds, or soon after; partitions of which no answer "
+    "showed replicas before",
 )
 SHOWN: Final = Clause(
     name="shown-no-more",
@@ -127,6 +131,7 @@ def controlled_shutdown_safety(
     asked = _asked(events.of(Decided))
     grants = [*_to_nodes(events), *_to_synthetic_brokers(events.operations)]
     grants += _to_drained(events.operations, log, {(each.broker, each.epoch) for each in grants})
+    grants += _by_disks(grants, events.operations, log)
     findings: list[Finding] = []
     at: dict[int, list[tuple[Grant, BrokerFenced]]] = defaultdict(list)
     for grant in grants:
@@ -149,7 +154,8 @@ def controlled_shutdown_safety(
             active, unread = _unread(grant, fence, state, asked, readers)
             read += active
             findings += unread
-    tried, refused, found = refused_beside(grants, events, options, GO_ON.name)
+    left = [*grants, *told_by_drains(events.operations, grants)]
+    tried, refused, found = refused_beside(left, events, options, GO_ON.name)
     findings += found
     figures: dict[str, float] = {"grants": len(grants), "produces_refused": refused}
     lasted = [(each.granted.at_ns - each.begin.at_ns) / 1e6 for each in grants]
@@ -159,20 +165,21 @@ def controlled_shutdown_safety(
     findings += broken
     reported = sum(_was_let_go(each) for each in events.operations)
     nobody = _nobody_let_go(events.operations)
-    peace = "nobody produced while a broker left in peace" if grants else ""
+    peace = "nobody produced to what a broker shared while it left in peace" if left else ""
+    why = unreported(events.plan)
     counts: dict[str, Count] = {
         HANDS_OVER.name: nobody if nobody and handed < HANDS_OVER.floor else (handed, reported),
         NO_MORE.name: nobody if nobody and watched < NO_MORE.floor else (watched, reported),
         HAD_READ.name: read
+        or why
         or _nobody_had_to_read(at, log, synthetic(events.operations))
         or nobody
         or 0,
-        GO_ON.name: tried or peace or nobody or 0,
+        GO_ON.name: GO_ON.count(tried, peace or nobody or why),
         SHOWN.name: SHOWN.count(shown, nobody or "nobody asked after a broker had left in peace"),
     }
-    if why := unreported(events.plan):
-        counts |= dict.fromkeys((HANDS_OVER.name, NO_MORE.name, HAD_READ.name), why)
-        counts[GO_ON.name] = tried or why
+    if why and not handed:
+        counts |= dict.fromkeys((HANDS_OVER.name, NO_MORE.name), why)
     return weighed(counts, findings, figures)
 
 
@@ -220,6 +227,32 @@ def _to_drained(
                 str(operation.key),
                 operation=operation,
             )
+
+
+def _by_disks(
+    grants: Iterable[Grant], operations: Iterable[Operation], log: CommittedLog
+) -> Iterator[Grant]:
+    """Of a broker that a client drained, and of whose grant nobody tells, each life that ended with
+    a fence: by the log alone one of them is that of which the client knows."""
+    told = {each.broker for each in grants}
+    drained = {each.broker: each.drain for each in departures(operations)}
+    for broker, epoch in _ended_by_a_fence(log):
+        drain = drained.get(broker)
+        if drain is not None and broker not in told:
+            begin, end = Moment(drain.began_ns), Moment(drain.completed_ns or 0)
+            yield Grant(broker, epoch, begin, end, str(drain.key), operation=drain)
+
+
+def _ended_by_a_fence(log: CommittedLog) -> Iterator[tuple[int, int]]:
+    """(broker id, epoch) of those that were fenced, nobody tells when, and not put into service
+    again."""
+    ended: dict[tuple[int, int], bool] = {}
+    for change, by_ns in zip(log.records, log.by_ns, strict=True):
+        if isinstance(change, BrokerFenced | BrokerUnfenced):
+            undated = by_ns == UNKNOWN_NS
+            epoch = change.broker_id, change.broker_epoch
+            ended[epoch] = undated and isinstance(change, BrokerFenced)
+    return (epoch for epoch, fenced in ended.items() if fenced)
 
 
 def _fenced_last(broker: int | None, log: CommittedLog, by_ns: int) -> int | None:

@@ -9,7 +9,7 @@ ends soon after it was asked to: one that is not let go waits for its controller
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -19,7 +19,7 @@ from framework.checking.findings import finding
 from framework.evidence.clocks import Moment
 from framework.evidence.kinds import Evidence, HeartbeatAnswered
 from framework.evidence.machine import Machines
-from framework.evidence.run_events import RunEvents, settled
+from framework.evidence.run_events import RunEvents, settle_marks, settled, unhealed
 from framework.history.pairing import Operation
 from framework.plugins.checker import Finding
 from framework.plugins.outcomes import CLIENT_TIMED_OUT
@@ -175,24 +175,38 @@ class Outage:
         return end_ns - begin_ns
 
 
+def told_by_drains(operations: Iterable[Operation], grants: Iterable[Grant]) -> Iterator[Grant]:
+    """Those that were let go by what their clients saw, and of which no grant is known: they were
+    from the client's question to its end."""
+    known = list(grants)
+    for departure in departures(operations):
+        drain, end_ns = departure.drain, departure.drain.completed_ns or 0
+        if not any(
+            each.broker == departure.broker and drain.began_ns <= each.granted.at_ns <= end_ns
+            for each in known
+        ):
+            begin, end = Moment(drain.began_ns), Moment(end_ns)
+            yield Grant(departure.broker, -1, begin, end, str(drain.key), operation=drain)
+
+
 def refused_beside(
     grants: Iterable[Grant], events: RunEvents, bounds: Bounds, clause: str
 ) -> tuple[int, int, list[Finding]]:
-    """Produces while a broker went in peace, how many of them were refused, and the partitions that
-    refused most of theirs for too long."""
+    """Produces, while a broker went in peace, to partitions that another replica could take over,
+    how many of them were refused, and the partitions that refused most of theirs for too long."""
     by_key: dict[str, list[Operation]] = defaultdict(list)
     for operation in events.operations:
         if operation.f == "produce" and _was_answered(operation):
             by_key[str(operation.key)].append(operation)
-    machine = Machines.of(events.plan).harness
+    machine, heirs = Machines.of(events.plan).harness, Heirs.of(events)
     tried, refused, findings = 0, 0, []
     for grant in grants:
         begin = grant.begin.at_ns + grant.begin.within_ns
         end = grant.granted.at_ns - grant.granted.within_ns + round(bounds.afterwards * 1e9)
-        if disturbed(events, begin, end):
+        if not _calm(events, begin, end):
             continue
         for key, operations in sorted(by_key.items()):
-            within = _within(operations, begin, end)
+            within = _within(operations, begin, heirs.until_ns(key, grant.broker, begin, end))
             failed = [each for each in within if not each.ok]
             tried += len(within)
             refused += len(failed)
@@ -201,6 +215,69 @@ def refused_beside(
             if most and machine.gave_ns(*outage.span_ns) >= bounds.outage * 1e9:
                 findings.append(_refused(grant, key, outage, len(failed), len(within), clause))
     return tried, refused, findings
+
+
+def _calm(events: RunEvents, begin_ns: int, end_ns: int) -> bool:
+    """No fault was about; none is any more once the cluster was seen to settle."""
+    marks = settle_marks(events.nemesis)
+    over = settled(events.nemesis) is True and not unhealed(events.faults)
+    if over and marks[-1].time_ns <= begin_ns:
+        return True
+    return not disturbed(events, begin_ns, end_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What an answer shows of a partition."""
+
+    answer: Operation
+    replicas: frozenset[int]
+    isr: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Heirs:
+    """Who could take a partition over from its leader, by what clients and observers were shown of
+    it and by what clients did to brokers' processes."""
+
+    shown: Mapping[str, Sequence[Shown]]
+    handled: Mapping[str, Sequence[Operation]]
+    """The key of a broker's process -> what was done to it."""
+
+    @classmethod
+    def of(cls, events: RunEvents) -> "Heirs":
+        shown: dict[str, list[Shown]] = defaultdict(list)
+        for answer in with_observations(events).operations:
+            if answer.f in READS and answer.ok and isinstance(answer.result, dict):
+                for each in answer.result.get("partitions") or ():
+                    replicas, isr = each.get("replicas") or (), each.get("isr") or ()
+                    key = f"{answer.key}/{each.get('partition')}"
+                    shown[key].append(Shown(answer, frozenset(replicas), frozenset(isr)))
+        handled: dict[str, list[Operation]] = defaultdict(list)
+        for each in events.operations:
+            if each.f in LIFE_CYCLES:
+                handled[str(each.key)].append(each)
+        return cls(shown, handled)
+
+    def until_ns(self, key: str, broker: int, begin_ns: int, end_ns: int) -> int:
+        """Till when, at most `end_ns`, one could from a broker that began to leave; `begin_ns`:
+        nobody is known who could. A client that does something to the process of another replica
+        may be why there is none."""
+        before = [each for each in self.shown.get(key, ()) if _ended_ns(each.answer) <= begin_ns]
+        last = max(before, key=lambda each: _ended_ns(each.answer), default=None)
+        if last is None or broker not in last.replicas or not last.isr - {broker}:
+            return begin_ns
+        for other in last.replicas - {broker}:
+            for each in self.handled.get(f"broker-{other}", ()):
+                if each.began_ns >= begin_ns:
+                    end_ns = min(end_ns, each.began_ns)
+                elif each.completed_ns is None or each.completed_ns > last.answer.began_ns:
+                    return begin_ns
+        return end_ns
+
+
+def _ended_ns(operation: Operation) -> int:
+    return operation.began_ns if operation.completed_ns is None else operation.completed_ns
 
 
 def _refused(

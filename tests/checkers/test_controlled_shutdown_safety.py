@@ -36,9 +36,9 @@ def granted(story: LogStory, broker: int = 4, node: str = "b1") -> None:
         )
 
 
-def begun() -> LogStory:
-    """Broker 4 leads t/0; 5 is beside it, 6 is not."""
-    story = LogStory(readers=("c1", "b1", "b2", "b3"))
+def begun(keepers: tuple[str, ...] = ()) -> LogStory:
+    """Broker 4 leads t/0; 5 is beside it, 6 is not. `keepers`: whose disks have the log."""
+    story = LogStory(readers=("c1", "b1", "b2", "b3"), keepers=keepers)
     for node in ("b1", "b2", "b3"):
         story.boot(node)
     story.brokers(4, 5, 6)
@@ -48,7 +48,15 @@ def begun() -> LogStory:
     story.topic()
     story.new_partition([4, 5])
     story.new_partition([4], 1)
+    held(story, 4, [4, 5])
     return story
+
+
+def held(story: Story, leader: int, isr: list[int]) -> None:
+    """An answer on t/0, which brokers 4 and 5 have."""
+    partition = {"partition": 0, "leader": leader, "leader_epoch": 0, "replicas": [4, 5]}
+    shown = {"topic_id": TOPIC, "partitions": [{**partition, "isr": isr}]}
+    story.op("metadata", "t", None, shown, node="b1")
 
 
 def moved(story: LogStory) -> None:
@@ -410,7 +418,9 @@ def test_only_clients_say_that_nobody_was_let_go(granted: bool | None, why: str)
         (why in result.note)
         if why
         else all(
-            each.verdict is not None for each in result.clauses if each.name != "shown-no-more"
+            each.verdict is not None
+            for each in result.clauses
+            if each.name not in ("shown-no-more", "clients-go-on")
         )
     )
 
@@ -785,19 +795,177 @@ def test_why_nothing_was_compared() -> None:
     assert counts["shown-no-more"] == "nobody asked after a broker had left in peace"
     story.operations = [each for each in story.operations if each.f != "produce"]
     counts = controlled_shutdown_safety(story.run_events()).clauses
-    assert counts["clients-go-on"] == "nobody produced while a broker left in peace"
+    left = "nobody produced to what a broker shared while it left in peace"
+    assert counts["clients-go-on"] == left
 
 
-@pytest.mark.parametrize(("make", "tried"), [(clean, 2), (begun, 0)])
-def test_system_that_tells_nothing_is_judged_by_its_clients(
-    make: Callable[[], LogStory], tried: int
+# --- clients and disks alone ----------------------------------------------------------------
+
+
+VOTERS = ("c1", "c2", "c3")
+
+
+def mute(story: LogStory) -> LogStory:
+    """No node writes events: what is left is what lies on disks, and what clients saw."""
+    story.events = []
+    story.plan = {**story.plan, "capabilities": ["disk:applied"]}
+    return story
+
+
+def drained(story: LogStory, *, refuse_ms: float = 0) -> LogStory:
+    """Broker 4 is drained, and gone within a second; produces to what it shared with 5 are refused
+    for so long, or answered."""
+    story.op("start", "broker-4", None, {"broker_id": 4})
+    going = story.invoke("drain", "broker-4")
+    story.wait(500)
+    story.complete(going, "ok", {"reason": None, "granted": None, "broker_id": 4})
+    if refuse_ms:
+        refused(story, refuse_ms)
+    else:
+        for number in range(4):
+            produce(story, number, "ok")
+    return story
+
+
+def handed_over(keepers: tuple[str, ...] = VOTERS) -> LogStory:
+    story = begun(keepers)
+    moved(story)
+    let_go(story)
+    story.record("NoOpRecord")
+    return mute(drained(story))
+
+
+def test_by_clients_and_disks_alone_a_broker_was_let_go_as_it_should() -> None:
+    result = judged(ControlledShutdownSafety(), handed_over())
+    assert result.verdict is Verdict.VALID, result.note
+    valid = {each.name for each in result.clauses if each.verdict is Verdict.VALID}
+    assert valid == {"hands-over", "leads-no-more", "clients-go-on"}
+
+
+def test_by_clients_alone_a_partition_was_refused_that_another_could_take() -> None:
+    """As one of which nobody tells why it went, with no event and no disk."""
+    story = mute(drained(begun(), refuse_ms=3_300))
+    result = judged(ControlledShutdownSafety(), story)
+    assert result.verdict is Verdict.INVALID
+    (found,) = result.findings
+    assert "4 of 4 produces to t/0 failed while broker-4 (broker 4) left" in found.message
+
+
+@pytest.mark.parametrize(
+    ("isr", "handled", "clause"),
+    [
+        ([4], "", None),
+        ([4, 5], "before", None),
+        ([4, 5], "under way", None),
+        ([4, 5], "soon after", None),
+        ([4, 5], "long before", Verdict.INVALID),
+        ([4, 5], "long after", Verdict.INVALID),
+        ([4, 5], "a stranger", Verdict.INVALID),
+    ],
+)
+def test_a_partition_that_nobody_could_take_over_may_be_refused(
+    isr: list[int], handled: str, clause: Verdict | None
 ) -> None:
-    story = make()
-    story.plan = {**story.plan, "capabilities": []}
+    """The other replica was not in sync; or a client did something to its process."""
+    story = begun()
+    if handled == "long before":
+        story.op("bounce", "broker-5", None, {"broker_id": 5})
+    held(story, 4, isr)
+    if handled == "before":
+        story.op("bounce", "broker-5", None, {"broker_id": 5})
+    if handled == "under way":
+        story.invoke("restart", "broker-5")
+    if handled == "a stranger":
+        story.op("bounce", "broker-6", None, {"broker_id": 6})
+    drained(story)
+    story.operations = [each for each in story.operations if each.f != "produce"]
+    if handled == "soon after":
+        story.op("bounce", "broker-5", None, {"broker_id": 5})
+    refused(story, 3_300)
+    if handled == "long after":
+        story.op("bounce", "broker-5", None, {"broker_id": 5})
+    result = judged(ControlledShutdownSafety(), mute(story))
+    assert clause_of(result, "clients-go-on").verdict is clause
+
+
+def test_a_partition_without_a_replica_on_it_may_be_refused() -> None:
+    """It is another broker's affair."""
+    story = begun()
+    story.op("start", "broker-6", None, {"broker_id": 6})
+    story.op("drain", "broker-6", None, {"reason": None, "granted": None, "broker_id": 6})
+    refused(story, 3_300)
+    assert (
+        clause_of(judged(ControlledShutdownSafety(), mute(story)), "clients-go-on").verdict is None
+    )
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_in_the_end_clients_go_on_once_the_cluster_has_settled(settled: bool) -> None:
+    """Soon after a fault."""
+    story = begun()
+    story.inject()
+    story.final(settled=settled)
+    drained(story, refuse_ms=3_300)
+    result = judged(ControlledShutdownSafety(), mute(story))
+    found = clause_of(result, "clients-go-on").verdict
+    assert found is (Verdict.INVALID if settled else None)
+
+
+def leads_when_it_is_gone(story: LogStory) -> None:
+    let_go(story)
+    story.record("NoOpRecord")
+
+
+def in_an_isr_when_it_is_gone(story: LogStory) -> None:
+    story.isr([4, 5], 5)
+    story.isr([4], -1, 1)
+    let_go(story)
+    story.record("NoOpRecord")
+
+
+def leads_again_while_it_is_gone(story: LogStory) -> None:
+    moved(story)
+    let_go(story)
+    story.isr([4], 4, 1)
+
+
+@pytest.mark.parametrize(
+    ("plant", "found"),
+    [
+        (leads_when_it_is_gone, f"broker-4 (broker 4) was let go at offset 9, and leads {TOPIC}/0"),
+        (in_an_isr_when_it_is_gone, f"and is in the ISR of {TOPIC}/0 beside broker 5"),
+        (leads_again_while_it_is_gone, f"and given {TOPIC}/1 at offset"),
+    ],
+)
+@pytest.mark.parametrize("again", [True, False])
+def test_by_disks_alone_a_broker_was_let_go_with_what_it_led(
+    plant: Callable[[LogStory], None], found: str, again: bool
+) -> None:
+    """Also where it has come back since."""
+    story = begun(VOTERS)
+    plant(story)
+    if again:
+        story.register(4)
+        story.unfence(4)
+    result = judged(ControlledShutdownSafety(), mute(drained(story)))
+    assert result.verdict is Verdict.INVALID
+    assert found in result.findings[0].message
+
+
+def test_by_disks_alone_only_a_broker_that_clients_drained_was_let_go() -> None:
+    story = begun(VOTERS)
+    story.op("start", "broker-5", None, {"broker_id": 5})
+    leads_when_it_is_gone(story)
+    counts = controlled_shutdown_safety(mute(story).run_events()).clauses
+    assert isinstance(counts["hands-over"], str)
+
+
+def test_system_that_tells_nothing_and_leaves_nothing_is_judged_by_its_clients() -> None:
+    story = handed_over(keepers=())
     counts = controlled_shutdown_safety(story.run_events()).clauses
     (why,) = {counts[each] for each in ("hands-over", "leads-no-more", "all-had-read")}
-    assert isinstance(why, str)
-    assert counts["clients-go-on"] == (tried or why)
+    assert why == "by the run's settings its nodes write no events"
+    assert counts["clients-go-on"] == 4
 
 
 def test_broker_that_nobody_asked_to_leave_is_compared_if_that_is_enough() -> None:

@@ -411,7 +411,10 @@ def produced(begin_ns: int, end_ns: int, type: Any = "fail") -> Operation:
 
 def beside(grants: list[Grant], *operations: Operation, fault: bool = False) -> tuple[int, int]:
     """Produces, and how many partitions refused them for too long."""
-    story = Story(operations=list(operations), plan={"recovery_s": 1.0})
+    replicas = {"replicas": [4, 5], "isr": [4, 5]}
+    shown = {"topic_id": "id", "partitions": [{"partition": 0, "leader": 4, **replicas}]}
+    answer = replace(produced(0, 1, "ok"), f="metadata", key="t", result=shown)
+    story = Story(operations=[answer, *operations], plan={"recovery_s": 1.0})
     if fault:
         story.faults = [held(10 * S, 10 * S)]
     tried, _, findings = refused_beside(grants, story.run_events(), Limits(), "clause")
