@@ -163,8 +163,8 @@ def _table(story: _Story, first: int, last: int, run: str) -> pa.Table:
     rows = np.arange(first, last)
     silent = story.silent[rows]
     polls = np.where(silent, "", '["poll"]')
-    value = _join("[", polls, *_sends(story, rows, told=False), "]")
-    result = _join("[", _poll(story, rows), *_sends(story, rows, told=True), "]")
+    value = _join("[", polls, *_sends(story, rows, acknowledged=False), "]")
+    result = _join("[", _poll(story, rows), *_sends(story, rows, acknowledged=True), "]")
     return _made(
         run,
         rows + CLIENTS,
@@ -200,14 +200,14 @@ def _join(*parts: object) -> pa.Array:
     return pc.binary_join_element_wise(*texts, "")
 
 
-def _sends(story: _Story, rows: Ints, *, told: bool) -> Iterator[pa.Array]:
+def _sends(story: _Story, rows: Ints, *, acknowledged: bool) -> Iterator[pa.Array]:
     """What a transaction sends, as text; of those that do not, nothing."""
     sends = rows < story.last
     within = np.minimum(rows, story.last - 1)
     comma = np.where(story.silent[rows], "", ",")
     for place in range(SENDS):
         value = within * SENDS + place
-        record = _join("[", story.offset[within, place], ",", value, "]") if told else value
+        record = _join("[", story.offset[within, place], ",", value, "]") if acknowledged else value
         text = _join(comma, '["send",', story.sends[within, place], ",", record, "]")
         yield pc.if_else(pa.array(sends), text, "")
         comma = np.full(len(rows), ",")

@@ -137,13 +137,13 @@ class Ledger:
 
     entries: dict[int, CommittedEntry] = field(default_factory=dict)
     conflicts: dict[int, Finding] = field(default_factory=dict)
-    tellers: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
+    reporters: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
     node: str = ""
     """Who tells now."""
 
     def committed(self, offset: int, entry: Entry, by: Committed) -> None:
         """A node whose log holds `entry` reported a high watermark above it."""
-        self.tellers[offset].add(self.node)
+        self.reporters[offset].add(self.node)
         epoch, crc = entry
         known = self.entries.get(offset)
         if known is None:
@@ -160,7 +160,7 @@ class Ledger:
     def applied(self, change: Change) -> None:
         """A node applied a record, so it was committed."""
         offset, epoch = change.offset, change.epoch
-        self.tellers[offset].add(self.node)
+        self.reporters[offset].add(self.node)
         known = self.entries.get(offset)
         if known is None:
             made = CommittedEntry(epoch, None, None, latest_ns(change), change, change)
@@ -235,15 +235,15 @@ def _reported(
         ledger.node = account.node
         findings += _collect(ledger, account.history)
     ledger.entries = dict(sorted(ledger.entries.items()))
-    return ledger, findings, ledger.tellers
+    return ledger, findings, ledger.reporters
 
 
 def _shared(holders: Mapping[int, set[str]], nodes: set[str]) -> Count:
     """How many nodes told of enough offsets that others told of, of those and the plan's."""
     shared: Counter[str] = Counter()
-    for tellers in holders.values():
-        if len(tellers) > 1:
-            shared.update(tellers)
+    for reporters in holders.values():
+        if len(reporters) > 1:
+            shared.update(reporters)
     heard = {node for node, offsets in shared.items() if offsets >= ENOUGH}
     return len(heard), len(heard | nodes)
 

@@ -261,13 +261,13 @@ def group_run(operations: Iterable[Operation]) -> GroupRun:
     )
 
 
-def _memberships(told: Iterable[Operation], joins: Iterable[Operation]) -> Iterator[Membership]:
-    """`told`: joins and assignments that say a part; `joins`: all. Who is told by an assignment
+def _memberships(answered: Iterable[Operation], joins: Iterable[Operation]) -> Iterator[Membership]:
+    """`answered`: joins and assignments that say a part; `joins`: all. Who is told by an assignment
     first was given that, or an older part, after it began to join."""
     begun: dict[tuple[str, str], Operation] = {}
     for each in joins:
         begun.setdefault(_who(each), each)
-    for each in sorted(told, key=lambda each: each.index):
+    for each in sorted(answered, key=lambda each: each.index):
         join = begun.pop(_who(each), None)
         if each.f == "join" or join is None or not join.failed or not join.precedes(each):
             yield _membership(each, each, late=each.f != "join")

@@ -297,10 +297,10 @@ def _members(counts: Counts, events: RunEvents) -> Count:
 
 
 def _of_brokers(events: RunEvents, sure: CommittedOnDisks) -> Iterator[OfBroker]:
-    """What is committed for good, or told."""
+    """What is committed for good, or reported."""
     yield from (each for each in sure.records if isinstance(each, OF_BROKERS))
-    told: Iterable[OfBroker] = events.of(*OF_BROKERS)
-    yield from (each for each in told if each.source != DISK)
+    reported: Iterable[OfBroker] = events.of(*OF_BROKERS)
+    yield from (each for each in reported if each.source != DISK)
 
 
 def _no_occasion(events: RunEvents) -> str:
@@ -363,7 +363,7 @@ def _asking(operations: Iterable[Operation]) -> set[int]:
 
 @dataclass(slots=True)
 class Judge:
-    """Of one partition after the other. `leaders`: brokers that clients play; `last_told`: see
+    """Of one partition after the other. `leaders`: brokers that clients play; `last_reported`: see
     there; `lost`: nodes whose files nobody has, where a record may be that is nowhere else."""
 
     gaps: Gaps

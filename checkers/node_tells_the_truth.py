@@ -8,8 +8,8 @@ told of. (b) What is on its disk, or was when one of its processes had ended, it
 were asked to had told of themselves. (e) A node told of the requests that clients had answered by
 it.
 
-A process that was killed, or gave up, may leave one thing undone or untold, its last: half a batch,
-a batch that it did not get to tell of, a truncation, which is never below its high watermark.
+A process that was killed, or gave up, may leave one thing undone or unreported, its last: half a
+batch, a batch that it did not get to report, a truncation, which is never below its high watermark.
 """
 
 from collections import Counter, defaultdict
@@ -64,8 +64,8 @@ SERVES: Final = ("create", "delete", "produce", "fetch", "list-offsets", *CACHED
 OBSERVED: Final = {"describe-topics": "metadata", "log-ends": "list-offsets"}
 """What an observer asks by the same requests."""
 REPORTED: Final = Clause(
-    name="told-is-there",
-    says="What a node told that it wrote, and not that it is gone, is on its disk",
+    name="reported-on-disk",
+    says="What a node reported as written, and not as gone since, is on its disk",
     compares="nodes of which ten records, or a snapshot of so many, were held against their disks",
     floor=2,
     because="two are more than one node's luck, and each node of the plan has to be among them; "
@@ -75,10 +75,10 @@ REPORTED: Final = Clause(
     "off by the next process",
 )
 THERE: Final = Clause(
-    name="there-is-told",
-    says="A node told of what is on its disk",
+    name="disk-reported",
+    says="A node reported what is on its disk",
     compares="nodes of whose disks ten records, or a snapshot of so many, were looked up in what "
-    "they told",
+    "they reported",
     floor=2,
     because="as above",
     sources=(DISKS, EVENTS),
@@ -94,22 +94,22 @@ WHOLE: Final = Clause(
     blind="damage that was mended, or dropped with a segment, before the process ended",
 )
 ENDED: Final = Clause(
-    name="ended-is-told",
-    says="Processes that ended of their own, as the harness saw, had told of themselves",
+    name="exit-reported",
+    says="Processes that ended of their own, as the harness saw, had reported something",
     compares="nodes of whose processes the exit codes are known",
     floor=2,
     because="as above",
     sources=(LEDGER, EVENTS),
-    blind="processes that were killed: they may not have come to tell of anything",
+    blind="processes that were killed: they may not have come to report anything",
 )
 SERVED: Final = Clause(
-    name="served-is-told",
-    says="A node told of the requests that clients and the observer had answered by it",
-    compares="answers to clients and the observer, held against how many the node told of",
+    name="answers-reported",
+    says="A node reported the requests that clients and the observer had answered by it",
+    compares="answers to clients and the observer, held against how many the node reported",
     floor=2,
     because="a workload on one topic makes it and looks at it",
     sources=(CLIENTS, LEDGER, EVENTS),
-    blind="which answer a node did not tell of, for they are only counted: one may be made up for "
+    blind="which answer a node did not report, for they are only counted: one may be made up for "
     "by requests that are no operations, as a client's question who leads a partition, or its "
     "next attempt; and three answers of each kind for each process that was killed",
 )
@@ -163,8 +163,8 @@ class Account:
     """What a node told of its log, over all its processes.
 
     appends: offset -> what it ever told that it wrote there, and where it told it.
-    untold_ends: where a batch ends that a killed process did not get to tell of, and that the next
-        one found.
+    unreported_ends: where a batch ends that a killed process did not get to report, and that the
+        next one found.
     found: below this it had a log before it told of anything.
     in_order: its last process said that it ended; or none told anything, not even that it began.
     running: its last process may have gone on while its disk was read.
@@ -201,7 +201,7 @@ def node_tells_the_truth(events: RunEvents) -> Outcome:
     kinds = (*KINDS, Committed, Exited, SnapshotLoaded, SnapshotWritten)
     lives = incarnations(from_no_disk(events.of(*kinds)))
     left = from_disks(events.evidence)
-    tellers = len(from_no_disk(events.of(Appended)))
+    reporting = len(from_no_disk(events.of(Appended)))
     nodes, why = set(events.plan.get("nodes") or ()), unreported(events.plan)
     single = alone(events.plan)
     with_snapshots = _tell_of_snapshots(events.plan)
@@ -216,7 +216,7 @@ def node_tells_the_truth(events: RunEvents) -> Outcome:
         account = _account(lives.get(node, []), _may_run(events.plan, node))
         if not account.running:
             findings += _damaged(node, disk, account)
-        if disk.log is not None and tellers:
+        if disk.log is not None and reporting:
             held[node] = _held(disk, account)
             looked_up[node] = sum(len(batch.crcs) for batch in (*disk.gone, *disk.batches))
             findings += _compare(node, disk, disk.log, account)

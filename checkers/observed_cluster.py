@@ -425,7 +425,7 @@ def _brokers(nodes: Nodes) -> Mapping[str, int]:
     return {name: number for name, number in ids.items() if isinstance(number, int)}
 
 
-def _by_teller(lists: Iterable[BrokerList]) -> Mapping[str, list[BrokerList]]:
+def _by_node(lists: Iterable[BrokerList]) -> Mapping[str, list[BrokerList]]:
     found: dict[str, list[BrokerList]] = defaultdict(list)
     for each in lists:
         found[str(each.operation.node)].append(each)
@@ -440,8 +440,8 @@ def _live_listed(
     findings, compared = [], Counter[str]()
     for peace in quiet:
         owing = [each for each in lists if peace.holds(each.operation)]
-        for teller, own in _by_teller(owing).items():
-            compared[teller] += len(own)
+        for node, own in _by_node(owing).items():
+            compared[node] += len(own)
             for name, number in brokers.items():
                 for streak in _streaks(own, partial(_keeps_quiet_of, number)):
                     begin_ns, end_ns = _span(streak[0].operation, streak[-1].operation)
@@ -449,7 +449,7 @@ def _live_listed(
                     long = machine.gave_ns(begin_ns, end_ns) >= recovery_ns
                     if long or (whole and not upset.at(end_ns)):
                         findings.append(
-                            _listing(teller, "does not tell of", name, number, streak, LIVE_LISTED)
+                            _listing(node, "does not tell of", name, number, streak, LIVE_LISTED)
                         )
     if not quiet:
         return NO_PEACE, findings
@@ -460,12 +460,14 @@ def _live_listed(
 NO_PEACE: Final = "there was no peace after which brokers owe this"
 
 
-Told = TypeVar("Told")
+Answer = TypeVar("Answer")
 
 
-def _streaks(told: Sequence[Told], wrong: Callable[[Told], bool]) -> Iterator[Sequence[Told]]:
+def _streaks(
+    answers: Sequence[Answer], wrong: Callable[[Answer], bool]
+) -> Iterator[Sequence[Answer]]:
     """Wrong ones that follow each other, where there are enough."""
-    for is_wrong, group in groupby(told, key=wrong):
+    for is_wrong, group in groupby(answers, key=wrong):
         streak = list(group)
         if is_wrong and len(streak) >= ANSWERS:
             yield streak
@@ -487,10 +489,10 @@ def _dead_unlisted(lists: Sequence[BrokerList], events: RunEvents, nodes: Nodes)
         occasion |= bool(dead)
         compared += len(owing) * len(dead)
         for name in dead:
-            for teller, own in _by_teller(owing).items():
+            for node, own in _by_node(owing).items():
                 for streak in _streaks(own, partial(_tells_of, brokers[name])):
                     findings.append(
-                        _listing(teller, "tells of", name, brokers[name], streak, DEAD_UNLISTED)
+                        _listing(node, "tells of", name, brokers[name], streak, DEAD_UNLISTED)
                     )
     return compared if occasion else NOBODY_DEAD, findings
 
@@ -526,11 +528,11 @@ def _keeps_quiet_of(number: int, each: BrokerList) -> bool:
 
 
 def _listing(
-    teller: str, does: str, name: str, number: int, streak: Sequence[BrokerList], clause: Clause
+    node: str, does: str, name: str, number: int, streak: Sequence[BrokerList], clause: Clause
 ) -> Finding:
     last = streak[-1].operation
     return finding(
-        f"{teller} {does} broker {number} ({name}) in {len(streak)} answers one after another, "
+        f"{node} {does} broker {number} ({name}) in {len(streak)} answers one after another, "
         f"till {_ended_ns(last) / 1e9:.1f} s; operation {last.index}: {sorted(streak[-1].brokers)}",
         [each.operation for each in (streak[0], streak[-1])],
         clause=clause.name,
@@ -554,10 +556,10 @@ def _partitions(
     for each in observations:
         if each.ok and each.f == TOPICS and peace.holds(each):
             for topic in each.result.get("topics") or ():
-                for told in topic["partitions"]:
-                    name = f"{topic['name']}-{told['partition']}"
-                    behind = frozenset(told["replicas"]) - frozenset(told["isr"])
-                    key = (str(each.node), topic["topic_id"], told["partition"])
+                for partition in topic["partitions"]:
+                    name = f"{topic['name']}-{partition['partition']}"
+                    behind = frozenset(partition["replicas"]) - frozenset(partition["isr"])
+                    key = (str(each.node), topic["topic_id"], partition["partition"])
                     found[key].append(Partition(each, name, behind))
     return found
 
@@ -566,19 +568,19 @@ def _all_in_sync(
     events: RunEvents, quiet: Sequence[Quiet], nodes: Nodes, recovery_ns: int
 ) -> Judgement:
     brokers, machine = _brokers(nodes), Machines.of(events.plan).harness
-    told = [
+    answers = [
         (node, own)
         for peace in quiet
         for (node, _, _), own in _partitions(events.observations, peace).items()
     ]
     findings = [
         _out_of_sync(node, broker, number, streak)
-        for node, own in told
+        for node, own in answers
         for broker, number in brokers.items()
         for streak in _streaks(own, partial(_lacks, number))
         if machine.gave_ns(*_span(streak[0].operation, streak[-1].operation)) >= recovery_ns
     ]
-    compared = sum(len(own) for _, own in told)
+    compared = sum(len(own) for _, own in answers)
     return compared if compared >= ALL_IN_SYNC.floor else NO_PARTITIONS, findings
 
 

@@ -55,14 +55,14 @@ CLAIMS: Final = Clause(
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """`leader` led `epoch`: an id, or a node's name where its id is not known. `teller`: who says
+    """`leader` led `epoch`: an id, or a node's name where its id is not known. `said_by`: who says
     so."""
 
     epoch: int
     leader: int | str
     how: str
     witness: Evidence | Operation
-    teller: str
+    said_by: str
 
     @property
     def clause(self) -> str:
@@ -71,19 +71,19 @@ class Sighting:
 
 @dataclass(slots=True)
 class Epoch:
-    """Who is said to have led it: the first sighting of each. `tellers`: by clause."""
+    """Who is said to have led it: the first sighting of each. `said_by`: who says so, by clause."""
 
     first: dict[int | str, Sighting] = field(default_factory=dict)
-    tellers: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    said_by: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def add(self, sighting: Sighting) -> None:
         self.first.setdefault(sighting.leader, sighting)
-        self.tellers[sighting.clause].add(sighting.teller)
+        self.said_by[sighting.clause].add(sighting.said_by)
 
     def compared(self, clause: Clause) -> set[str]:
         """Who was held against another."""
-        own = self.tellers[clause.name]
-        others = own if clause is RECORDS else own | self.tellers[RECORDS.name]
+        own = self.said_by[clause.name]
+        others = own if clause is RECORDS else own | self.said_by[RECORDS.name]
         return own if len(others) > 1 else set()
 
 
@@ -97,7 +97,7 @@ def one_leader_per_epoch(events: RunEvents) -> Outcome:
         if _conflicting(epoch.first)
     ]
     records, claims = (
-        {teller for epoch in epochs.values() for teller in epoch.compared(clause)}
+        {each for epoch in epochs.values() for each in epoch.compared(clause)}
         for clause in (RECORDS, CLAIMS)
     )
     who, why = set(voters(events.plan)), alone(events.plan)
@@ -152,7 +152,7 @@ def sightings(events: RunEvents) -> Iterator[Sighting]:
             case LeaderAnnounced(epoch=epoch, leader=leader) if leader >= 0:
                 yield Sighting(epoch, leader, "the record that begins the epoch", each, each.node)
     yield from _shown_to_clients(events, ids)
-    yield from _told_an_observer(events.observations)
+    yield from _shown_to_the_observer(events.observations)
 
 
 def _shown_to_clients(events: RunEvents, ids: Mapping[str, int]) -> Iterator[Sighting]:
@@ -168,7 +168,7 @@ def _shown_to_clients(events: RunEvents, ids: Mapping[str, int]) -> Iterator[Sig
             yield Sighting(epoch, ids.get(node, node), how, operation, f"clients of {node}")
 
 
-def _told_an_observer(observations: Iterable[Operation]) -> Iterator[Sighting]:
+def _shown_to_the_observer(observations: Iterable[Operation]) -> Iterator[Sighting]:
     for operation in observations:
         node, view = operation.node, operation.result
         if not operation.ok or operation.f not in VIEWS or node is None:

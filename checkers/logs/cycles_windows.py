@@ -142,8 +142,8 @@ class _Window:
 
         at = np.searchsorted(known, a)
         at[at == len(known)] = 0
-        told = np.flatnonzero(~ours & (known[at] == a)) if len(known) else at[:0]
-        higher = told[potentials[at[told]] >= b[told]]
+        reported = np.flatnonzero(~ours & (known[at] == a)) if len(known) else at[:0]
+        higher = reported[potentials[at[reported]] >= b[reported]]
         potential = _potentials(index, ends, inner, (target[higher], potentials[at[higher]]))
         entered = target[higher][potentials[at[higher]] == potential[target[higher]]]
         leaves = np.flatnonzero(ours & ~theirs)

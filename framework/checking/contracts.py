@@ -34,13 +34,13 @@ def contracts_of(checker: Checker, there: Counts) -> Sequence[str]:
 
 
 def _sources(check: RunCheck, there: Counts) -> set[str]:
-    told = {each.kind for each in concrete(check.evidence)}
+    in_events = {each.kind for each in concrete(check.evidence)}
     on_disk = {each.kind for each in concrete(check.disk)}
     return {
         source
         for kind, counts in there.evidence.items()
         for source in counts
-        if kind in (on_disk if source == DISK else told)
+        if kind in (on_disk if source == DISK else in_events)
     }
 
 

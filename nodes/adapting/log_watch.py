@@ -55,12 +55,12 @@ class LogWatch:
 
     def then(self, response: fetched.FetchResponse) -> Further[fetch.FetchRequest] | None:
         """Where it tells a newer epoch than the one it was asked in, it is asked again."""
-        told = [
+        epochs = [
             log.current_leader.leader_epoch
             for each in response.responses
             for log in each.partitions
         ]
-        before, self.leader_epoch = self.leader_epoch, max(self.leader_epoch, *told, 0)
+        before, self.leader_epoch = self.leader_epoch, max(self.leader_epoch, *epochs, 0)
         return Further(request=self.request()) if self.leader_epoch > before else None
 
     def answer(self, invocation: Invocation, response: fetched.FetchResponse) -> Answer:

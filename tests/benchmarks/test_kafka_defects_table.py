@@ -13,7 +13,7 @@ def clause(name: str, verdict: Verdict) -> ClauseResult:
     return ClauseResult(name=name, says="", verdict=verdict, compared=9, floor=2, compares="things")
 
 
-HEALTHY, BROKEN = clause("told", Verdict.VALID), clause("kept", Verdict.INVALID)
+HEALTHY, BROKEN = clause("shown", Verdict.VALID), clause("kept", Verdict.INVALID)
 
 
 def result(checker: str, *clauses: ClauseResult) -> RunResult:

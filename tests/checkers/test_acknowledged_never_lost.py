@@ -264,7 +264,7 @@ def delete_that_shows_no_id_and_ended_before_does_not_excuse(story: Story) -> No
     story.describe("t")
 
 
-def test_each_write_that_was_lost_is_told_of_once() -> None:
+def test_each_write_that_was_lost_is_found_once() -> None:
     story = Story()
     story.create("t")
     for _ in range(2):
@@ -349,7 +349,7 @@ def test_deleted_topic_comes_back_in_the_log() -> None:
 
 
 @pytest.mark.parametrize("what", [{}, {"deleting": True}, None], ids=["made", "ends", "partition"])
-def test_any_record_of_a_removed_topic_is_told_of_once_with_its_deletes(what: Any) -> None:
+def test_any_record_of_a_removed_topic_is_found_once_with_its_deletes(what: Any) -> None:
     story = Story()
     story.op("delete", "t", None, {"topic_id": TOPIC}, type="fail", error="NOT_CONTROLLER")
     story.delete("u", OTHER)

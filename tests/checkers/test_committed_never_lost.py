@@ -413,7 +413,7 @@ def snapshot_ends_in_another_epoch_than_clients_were_shown(story: Story) -> None
     story.disks.snapshot("b1", 13, 1)
 
 
-def test_observers_are_not_told_of_which_epoch_the_last_record_is() -> None:
+def test_observers_are_not_shown_of_which_epoch_the_last_record_is() -> None:
     """A leader may tell the watermark that it knew as a follower."""
     story = mute()
     story.ask("c3", "describe-quorum", quorum(12, epoch=3))
@@ -531,12 +531,12 @@ def test_node_that_knows_of_nothing_committed_and_has_no_snapshot_dropped_nothin
     assert compared(story)[2] == (6, 6)
 
 
-@pytest.mark.parametrize(("offsets", "tellers", "heard"), [(10, 1, 0), (9, 2, 0), (10, 2, 2)])
+@pytest.mark.parametrize(("offsets", "reporters", "heard"), [(10, 1, 0), (9, 2, 0), (10, 2, 2)])
 def test_ten_offsets_that_others_tell_as_well_are_heard(
-    offsets: int, tellers: int, heard: int
+    offsets: int, reporters: int, heard: int
 ) -> None:
     story = Story()
-    for node in ("c1", "c2")[:tellers]:
+    for node in ("c1", "c2")[:reporters]:
         story.boot(node)
         story.append(node, 0, 1, *range(offsets))
         story.hw(node, offsets, 1)

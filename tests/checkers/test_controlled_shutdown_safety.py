@@ -359,7 +359,7 @@ def leads_two_again(story: LogStory) -> None:
 
 
 @pytest.mark.parametrize("plant", [still_leads, in_two_isrs, leads_two_again, unread, unlogged])
-def test_what_one_broker_left_behind_is_told_of_once(plant: Callable[[LogStory], None]) -> None:
+def test_what_one_broker_left_behind_is_found_once(plant: Callable[[LogStory], None]) -> None:
     story = begun()
     plant(story)
     assert len(controlled_shutdown_safety(story.run_events()).findings) == 1

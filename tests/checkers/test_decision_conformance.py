@@ -525,7 +525,7 @@ def test_of_sixteen_answers_four_may_be_lost() -> None:
     assert_unknown(CHECKER, unreported("isr-refused", 4, many=9), "isr-refused")
 
 
-def test_what_need_not_be_told_is_not_missed() -> None:
+def test_what_need_not_be_reported_is_not_missed() -> None:
     """Accepted changes of ISRs are in the log, and of unknown outcomes nobody knows what was
     decided."""
     story = clean()
@@ -540,7 +540,7 @@ def test_what_need_not_be_told_is_not_missed() -> None:
     assert clause_of(result, "topics").verdict is Verdict.VALID
 
 
-def test_epochs_that_requests_do_not_carry_are_told_as_none() -> None:
+def test_epochs_that_requests_do_not_carry_are_reported_as_none() -> None:
     story = clean()
     for _ in range(MANY):
         story.alters([4, 5], refused=True, partition_epoch=7, broker_epoch=None)
@@ -568,7 +568,7 @@ def test_controllers_have_to_tell_of_what_they_accepted(clause: str) -> None:
 
 
 @pytest.mark.parametrize("code", [CONNECTION_FAILED, "NOT_CONTROLLER"])
-def test_refusals_of_no_controller_need_not_be_told(code: str) -> None:
+def test_refusals_of_no_controller_need_not_be_reported(code: str) -> None:
     """Though a controller decided on the same as one of them asked for, and nobody was answered."""
     story = clean()
     story._decide("AlterPartition", change(50, [4, 5]), 0, 95)
@@ -786,9 +786,9 @@ def test_whether_it_was_refused_older_nodes_did_not_tell() -> None:
 
 def test_refusal_of_what_is_stale_is_judged_without_its_client() -> None:
     story = quiet()
-    told = {"as_of": story.offset, "epoch": story.epoch, "verdict": 1}
+    decided = {"as_of": story.offset, "epoch": story.epoch, "verdict": 1}
     for stale in ({"leader_epoch": 1}, {"partition_epoch": 7}):
-        story.decide("AlterPartition", change(0, [], broker_epoch=0) | stale, [], **told)
+        story.decide("AlterPartition", change(0, [], broker_epoch=0) | stale, [], **decided)
     outcome = decision_conformance(story.run_events())
     assert_valid(outcome)
     assert (outcome.clauses or {})["isr-refused"] == 2
@@ -818,10 +818,10 @@ def test_refusal_of_two_is_not_counted_where_one_of_them_is_unknown() -> None:
 
 def test_refusal_that_no_client_was_answered_says_nothing() -> None:
     story = quiet()
-    told = {"as_of": story.offset, "epoch": story.epoch, "verdict": 1}
+    decided = {"as_of": story.offset, "epoch": story.epoch, "verdict": 1}
     for _ in range(2):
-        story.decide("AlterPartition", change(0, [4, 5], broker_epoch=0), [], **told)
-    story.decide("CreateTopics", {"topic": "u"}, [], **told)
+        story.decide("AlterPartition", change(0, [4, 5], broker_epoch=0), [], **decided)
+    story.decide("CreateTopics", {"topic": "u"}, [], **decided)
     story.record("NoOpRecord")
     outcome = decision_conformance(story.run_events())
     assert_valid(outcome)
@@ -832,8 +832,8 @@ def test_answer_of_unknown_outcome_is_no_refusal() -> None:
     """It may be of a second attempt, which saw what the first one did."""
     story = quiet()
     asked = story.invoke("create", "u", {})
-    told = {"as_of": story.offset, "epoch": story.epoch, "verdict": 1}
-    story.decide("CreateTopics", {"topic": "u"}, [], **told)
+    decided = {"as_of": story.offset, "epoch": story.epoch, "verdict": 1}
+    story.decide("CreateTopics", {"topic": "u"}, [], **decided)
     story.complete(asked, "info", error="REFUSED", ext={"asserts": PRESENT})
     story.record("NoOpRecord")
     assert_valid(decision_conformance(story.run_events()))
@@ -857,7 +857,7 @@ def test_due_refusals_are_counted() -> None:
     assert (clauses["brokers"], clauses["topics"]) == (9, 2)
 
 
-def test_creation_of_what_is_not_told_says_nothing() -> None:
+def test_creation_of_what_is_not_reported_says_nothing() -> None:
     story = quiet()
     story.decide("CreateTopics", {}, [], as_of=story.offset, epoch=story.epoch)
     assert_valid(decision_conformance(story.run_events()))
@@ -865,12 +865,12 @@ def test_creation_of_what_is_not_told_says_nothing() -> None:
 
 def test_heartbeat_of_nobody_says_nothing() -> None:
     story = quiet()
-    told = {"as_of": story.offset, "epoch": story.epoch}
-    story.decide("BrokerHeartbeat", {"broker_epoch": 7}, [], **told)
+    decided = {"as_of": story.offset, "epoch": story.epoch}
+    story.decide("BrokerHeartbeat", {"broker_epoch": 7}, [], **decided)
     assert_valid(decision_conformance(story.run_events()))
 
 
-def test_only_a_newcomer_that_was_told_to_wait_claims_an_id() -> None:
+def test_only_a_newcomer_that_had_to_wait_claims_an_id() -> None:
     def refused(story: Decisions) -> None:
         story.beat_of(5, code=77)
         assert_invalid(decision_conformance(story.run_events()), "refused as stale")
@@ -882,8 +882,8 @@ def test_only_a_newcomer_that_was_told_to_wait_claims_an_id() -> None:
     story.beat_of(5, epoch=-1, code=77)
     refused(story)
     story = quiet()
-    told = {"as_of": story.offset, "epoch": story.epoch}
-    story.decide("DescribeQuorum", {"broker_id": 5}, [], **told)
+    decided = {"as_of": story.offset, "epoch": story.epoch}
+    story.decide("DescribeQuorum", {"broker_id": 5}, [], **decided)
     refused(story)
 
 
@@ -1132,16 +1132,16 @@ def test_contradicting_answers_are_reported_with_their_operations() -> None:
 def test_words_of_controllers_are_those_of_refused_changes(
     f: str, type: CompletionType, code: str, is_word: bool
 ) -> None:
-    told = ("f", "on", False)
+    kind = ("f", "on", False)
     answer = Operation(index=0, f=f, type=type, error=(code, ""))
-    assert _words_of_controllers({told: [answer]}, {told: 1}) == ({code} if is_word else set())
+    assert _words_of_controllers({kind: [answer]}, {kind: 1}) == ({code} if is_word else set())
 
 
 @pytest.mark.parametrize(("answers", "is_word"), [(3, True), (4, False)])
-def test_word_of_controllers_is_told_of_once_in_three_answers(answers: int, is_word: bool) -> None:
-    told = ("alter-isr", "on", False)
+def test_word_of_controllers_is_reported_once_in_three_answers(answers: int, is_word: bool) -> None:
+    kind = ("alter-isr", "on", False)
     answer = Operation(index=0, f="alter-isr", type="fail", error=("STALE", ""))
-    words = _words_of_controllers({told: [answer] * answers}, {told: 1})
+    words = _words_of_controllers({kind: [answer] * answers}, {kind: 1})
     assert words == ({"STALE"} if is_word else set())
 
 

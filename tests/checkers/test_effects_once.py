@@ -486,12 +486,13 @@ def test_log_of_which_nobody_tells_is_missed_where_clients_were_acknowledged(
 
 
 @pytest.mark.parametrize(
-    ("is_told", "count"), [(True, 2), (False, "the system tells no request from its repetition")]
+    ("is_reported", "count"),
+    [(True, 2), (False, "the system tells no request from its repetition")],
 )
 def test_system_that_has_no_ids_for_requests_is_held_to_those_it_tells(
-    is_told: bool, count: int | str
+    is_reported: bool, count: int | str
 ) -> None:
-    story = clean() if is_told else LogStory()
+    story = clean() if is_reported else LogStory()
     story.plan = {**story.plan, "capabilities": []}
     assert compared(story)["requests"] == count
 

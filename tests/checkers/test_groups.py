@@ -194,7 +194,7 @@ def test_partition_of_a_topic_that_is_not_the_groups() -> None:
     assert groups(acknowledged("u/0").run_events()).clauses["delivered"] == 24
 
 
-def test_partition_of_which_no_member_was_told_to_begin_at_its_beginning() -> None:
+def test_partition_that_no_member_had_to_read_from_its_beginning() -> None:
     story = acknowledged("t/2")
     given = {"generation": 5, "assigned": ["t/2"], "positions": [["t/2", 1]]}
     story.op("join", None, of_member("f"), given)
@@ -523,7 +523,7 @@ def reported_late_what_was_committed_over(story: Story) -> None:
     join(story, "a", 1, "assignment", t0=2)
 
 
-def told_no_place_to_begin(story: Story) -> None:
+def given_no_place_to_begin(story: Story) -> None:
     """Nothing was assigned to it."""
     commit(story, 1, 2)
     story.op("join", None, of_member("a"), {"generation": 1})
@@ -657,7 +657,7 @@ LOOK_ALIKES = [
     read_to_the_end_before_the_final_phase,
     final_read_that_stops_before_the_end,
     concurrent_with_a_join,
-    told_no_place_to_begin,
+    given_no_place_to_begin,
     old_assignment_reported_late,
     older_than_what_was_shown_while_it_waited,
     older_by_the_second_assignment_of_one_who_waited,
@@ -789,14 +789,14 @@ def naive(ops: Sequence[Operation]) -> Broken:
 
 
 def joined(
-    ops: Sequence[Operation], told: Sequence[Operation]
+    ops: Sequence[Operation], answered: Sequence[Operation]
 ) -> Iterator[tuple[Operation, Operation]]:
     """What told a member that it had joined, and what it asked for that by: the first assignment
     after its first join, too, where that failed."""
-    yield from ((each, each) for each in told if each.f == "join")
+    yield from ((each, each) for each in answered if each.f == "join")
     for member in ("a", "b"):
         asked = [each for each in ops if each.f == "join" and each.value["member"] == member]
-        mine = [each for each in told if each.value["member"] == member]
+        mine = [each for each in answered if each.value["member"] == member]
         first = asked[:1] and mine[:1] and mine[0].f == "assignment" and asked[0].failed
         if first and asked[0].precedes(mine[0]):
             yield mine[0], asked[0]

@@ -299,7 +299,7 @@ def test_floods_that_show_nothing(reported: Mapping[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "shows"),
+    ("turns", "shows"),
     [
         ({"data_ms": 100.0}, True),
         ({"data_ms": 99.9}, False),
@@ -309,9 +309,9 @@ def test_floods_that_show_nothing(reported: Mapping[str, Any]) -> None:
         ({"nodes": [flooded_node("n1", DATA_MS, refused=150)]}, False),
     ],
 )
-def test_where_a_flood_begins_to_show_something(told: Mapping[str, Any], shows: bool) -> None:
+def test_where_a_flood_begins_to_show_something(turns: Mapping[str, Any], shows: bool) -> None:
     story = begun()
-    story.turns(2, **told)
+    story.turns(2, **turns)
     assert bool(clause_of(judged(CHECKER, story), "undelayed").compared) == shows
 
 

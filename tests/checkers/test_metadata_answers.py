@@ -22,7 +22,7 @@ from framework.verdict import Verdict
 STATE = {"leader": 4, "leader_epoch": 0, "isr": [4, 5, 6]}
 
 
-class Told(Story):
+class Answers(Story):
     """Answers about t/0. Nodes say nothing."""
 
     def __init__(self) -> None:
@@ -49,9 +49,9 @@ def cached(topic_id: str, **state: Any) -> dict[str, Any]:
     return {"topic_id": topic_id, "partitions": [reported]}
 
 
-def clean() -> Told:
+def clean() -> Answers:
     """A leader that goes and comes back, and caches that lag."""
-    story = Told()
+    story = Answers()
     story.create("t")
     story.read(0)
     story.led("b1", 0)
@@ -68,7 +68,7 @@ def clean() -> Told:
     return story
 
 
-def ended(story: Told) -> Told:
+def ended(story: Answers) -> Answers:
     story.final()
     for node in ("b1", "b2", "b3"):
         story.cache(node, leader=4, leader_epoch=2, isr=[4])
@@ -76,31 +76,31 @@ def ended(story: Told) -> Told:
     return story
 
 
-def cache_is_of_the_past(story: Told) -> None:
+def cache_is_of_the_past(story: Answers) -> None:
     story.final()
     story.cache("b3", leader=-1, leader_epoch=1, isr=[4])
 
 
-def cache_has_another_isr(story: Told) -> None:
+def cache_has_another_isr(story: Answers) -> None:
     story.final()
     story.cache("b3", leader=4, leader_epoch=2, isr=[4, 5])
     story.read(4, leader=4, leader_epoch=2, isr=[4])
 
 
-def cache_has_no_leader(story: Told) -> None:
+def cache_has_no_leader(story: Answers) -> None:
     story.final()
     story.cache("b3", leader=-1, leader_epoch=2, isr=[4])
     story.read(4, leader=4, leader_epoch=2, isr=[4])
 
 
-def cache_has_what_was_deleted(story: Told) -> None:
+def cache_has_what_was_deleted(story: Answers) -> None:
     story.delete("t")
     story.describe("t")
     story.final()
     story.cache("b3", leader=4, leader_epoch=2, isr=[4])
 
 
-def cache_has_the_earlier_topic(story: Told) -> None:
+def cache_has_the_earlier_topic(story: Answers) -> None:
     story.delete("t")
     story.read(0, topic_id=OTHER)
     story.final()
@@ -238,90 +238,90 @@ def test_no_plant_needs_a_nodes_word() -> None:
 # --- what looks wrong, and is not ---------------------------------------------------------
 
 
-def restarted(story: Told) -> None:
+def restarted(story: Answers) -> None:
     story.inject(fault="kill", victims={"b1": {}}, ends_processes=True)
     story.cache("b1")
 
 
-def restarted_some_time(story: Told) -> None:
+def restarted_some_time(story: Answers) -> None:
     """The ledger does not say when."""
     story.inject(fault="kill", victims={"b1": {}}, ends_processes=True, injected_ns=None)
     story.cache("b1")
 
 
-def answered_some_time(story: Told) -> None:
+def answered_some_time(story: Answers) -> None:
     """Nor does the history, of one answer."""
     story.cache("b1").invoked_ns = None
     story.cache("b1").completed_ns = None
 
 
-def did_not_answer(story: Told) -> None:
+def did_not_answer(story: Answers) -> None:
     story.op("metadata", "t", type="fail", error="CONNECTION_LOST", node="b2")
     story.cache("b2", leader=4, leader_epoch=2, isr=[4])
 
 
-def who_led_is_not_reported(story: Told) -> None:
+def who_led_is_not_reported(story: Answers) -> None:
     reported = {"topic_id": TOPIC, "offset": 0}
     story.op("list-offsets", "t/0", {"at": "latest"}, reported, node="b2")
     story.led("b9", 2, "list-offsets")
 
 
-def lags_before_settling(story: Told) -> None:
+def lags_before_settling(story: Answers) -> None:
     story.delete("t")
     story.describe("t")
     story.cache("b3")
     story.final()
 
 
-def deleted_after_settling(story: Told) -> None:
+def deleted_after_settling(story: Answers) -> None:
     story.final()
     story.delete("t")
     story.describe("t")
     story.cache("b3", leader=4, leader_epoch=2, isr=[4])
 
 
-def had_not_heard_of_it(story: Told) -> None:
+def had_not_heard_of_it(story: Answers) -> None:
     story.cache("b3", topic_id=None)
     story.final()
     story.cache("b2", leader=4, leader_epoch=2, isr=[4])
 
 
-def being_restarted(story: Told) -> None:
+def being_restarted(story: Answers) -> None:
     """Nobody knows whether the old process or the new one answers."""
     answer = story.invoke("metadata", "t", node="b1")
     story.inject(fault="kill", victims={"b1": {}}, ends_processes=True)
     story.complete(answer, result=cached(TOPIC))
 
 
-def stopped_for_good(story: Told) -> None:
+def stopped_for_good(story: Answers) -> None:
     story.inject(fault="kill", victims={"b1": {}}, ends_processes=True, healed_ns=None)
     story.cache("b1")
 
 
-def may_have_ended(story: Told) -> None:
+def may_have_ended(story: Answers) -> None:
     """A fault of somebody's package, which does not say what it does to processes."""
     story.inject(fault="swap", victims={"b1": {}}, ends_processes=None)
     story.cache("b1")
 
 
-def overlapping_answers(story: Told) -> None:
+def overlapping_answers(story: Answers) -> None:
     early = story.invoke("metadata", "t", node="b3")
     story.cache("b3", leader=4, leader_epoch=2, isr=[4])
     story.complete(early, result=cached(TOPIC))
 
 
-def settled_not(story: Told) -> None:
+def settled_not(story: Answers) -> None:
     story.final(settled=False)
     story.cache("b3")
 
 
-def not_healed(story: Told) -> None:
+def not_healed(story: Answers) -> None:
     story.inject(healed=False)
     story.final()
     story.cache("b3")
 
 
-def changes_after_settling(story: Told) -> None:
+def changes_after_settling(story: Answers) -> None:
     """A cache that lags behind what happened after the cluster had settled."""
     story.final()
     story.read(5, leader=5, leader_epoch=3, isr=[5])
@@ -329,14 +329,14 @@ def changes_after_settling(story: Told) -> None:
     story.read(5, leader=5, leader_epoch=3, isr=[5])
 
 
-def changes_meanwhile(story: Told) -> None:
+def changes_meanwhile(story: Answers) -> None:
     """The version that held before the cache was asked does not hold after."""
     story.final()
     story.cache("b3", leader=4, leader_epoch=2, isr=[4, 5])
     story.read(5, leader=4, leader_epoch=2, isr=[4, 5])
 
 
-def topic_made_anew(story: Told) -> None:
+def topic_made_anew(story: Answers) -> None:
     """Epochs begin again with another topic; a client takes it for the former one."""
     story.delete("t", topic_id=None)
     story.create("t", OTHER)
@@ -346,7 +346,7 @@ def topic_made_anew(story: Told) -> None:
         story.cache("b1", topic_id=OTHER, leader=5, isr=[5, 6])
 
 
-def deleted_and_unknown_yet(story: Told) -> None:
+def deleted_and_unknown_yet(story: Answers) -> None:
     story.delete("t", type="info")
     story.cache("b2", topic_id=None)
     story.cache("b3")
@@ -360,7 +360,7 @@ def deleted_and_unknown_yet(story: Told) -> None:
      overlapping_answers, settled_not, not_healed, changes_after_settling,
      changes_meanwhile, topic_made_anew, deleted_and_unknown_yet],
 )  # fmt: skip
-def test_what_looks_wrong_and_is_not(more: Callable[[Told], None]) -> None:
+def test_what_looks_wrong_and_is_not(more: Callable[[Answers], None]) -> None:
     story = clean()
     more(story)
     assert_valid(checked(story))
@@ -401,7 +401,7 @@ def caches(story: Story) -> ClauseResult:
 
 
 def test_brokers_that_are_asked_once_each_give_no_occasion_to_go_back() -> None:
-    story = Told()
+    story = Answers()
     story.read(0)
     story.read(0)
     story.read(0)
@@ -418,7 +418,7 @@ def test_brokers_that_are_asked_once_each_give_no_occasion_to_go_back() -> None:
 
 
 def test_one_broker_that_is_asked_twice_is_enough() -> None:
-    story = Told()
+    story = Answers()
     for _ in range(2):
         story.cache("b1")
     assert (caches(story).verdict, caches(story).compared) == (Verdict.VALID, 2)
@@ -432,7 +432,7 @@ def test_without_reads_that_show_versions_there_is_no_occasion() -> None:
 
 
 def test_what_was_shown_only_after_settling_contradicts_no_cache() -> None:
-    story = Told()
+    story = Answers()
     story.cache("b1", topic_id=None)
     slow = story.invoke("describe", "t")
     story.final()
@@ -453,7 +453,7 @@ def test_plan_that_names_no_nodes() -> None:
 
 
 def test_caches_that_say_what_has_gone_are_compared_with_who_read_that() -> None:
-    story = Told()
+    story = Answers()
     story.read(0)
     story.delete("t")
     story.describe("t")
@@ -465,7 +465,7 @@ def test_caches_that_say_what_has_gone_are_compared_with_who_read_that() -> None
 
 
 def test_one_answer_contradicts_nothing() -> None:
-    story = Told()
+    story = Answers()
     story.read(0)
     assert judged(story).verdict is Verdict.UNKNOWN
 
@@ -491,17 +491,17 @@ def test_what_is_compared() -> None:
     }
 
 
-def other_replicas_all_along(story: Told) -> None:
+def other_replicas_all_along(story: Answers) -> None:
     for replicas in ([4, 5, 7], [4, 5, 8]):
         story.read(4, leader=4, leader_epoch=2, isr=[4], replicas=replicas)
 
 
-def leader_epochs_that_fall_all_along(story: Told) -> None:
+def leader_epochs_that_fall_all_along(story: Answers) -> None:
     for version, epoch in ((9, 1), (10, 0)):
         story.read(version, leader=-1, leader_epoch=epoch, isr=[4])
 
 
-def three_leaders_of_an_epoch(story: Told) -> None:
+def three_leaders_of_an_epoch(story: Answers) -> None:
     for node in ("b1", "b2", "b3"):
         story.led(node, 7)
 
@@ -510,7 +510,7 @@ def three_leaders_of_an_epoch(story: Told) -> None:
     "happens",
     [other_replicas_all_along, leader_epochs_that_fall_all_along, three_leaders_of_an_epoch],
 )
-def test_what_goes_on_is_one_finding(happens: Callable[[Told], None]) -> None:
+def test_what_goes_on_is_one_finding(happens: Callable[[Answers], None]) -> None:
     story = clean()
     happens(story)
     assert len(checked(story).findings) == 1
@@ -526,7 +526,7 @@ def test_replicas_are_held_against_the_first_that_were_shown() -> None:
 @pytest.mark.parametrize(
     "happens", [cache_has_another_isr, cache_has_what_was_deleted, cache_is_of_the_past]
 )
-def test_cache_that_is_stale_is_reported_of_once(happens: Callable[[Told], None]) -> None:
+def test_cache_that_is_stale_is_found_once(happens: Callable[[Answers], None]) -> None:
     story = clean()
     happens(story)
     assert len(checked(story).findings) == 1
@@ -534,15 +534,15 @@ def test_cache_that_is_stale_is_reported_of_once(happens: Callable[[Told], None]
     assert len(checked(story).findings) == 1
 
 
-def member_twice(story: Told) -> None:
+def member_twice(story: Answers) -> None:
     story.read(9, leader=4, leader_epoch=2, isr=[4, 4])
 
 
-def only_leader_epoch_of_a_version_differs(story: Told) -> None:
+def only_leader_epoch_of_a_version_differs(story: Answers) -> None:
     story.read(4, leader=4, leader_epoch=3, isr=[4])
 
 
-def observer_is_shown_less(story: Told) -> None:
+def observer_is_shown_less(story: Answers) -> None:
     """Nobody else asks that broker."""
     for epoch in (2, 1):
         state = {"partition": 0, "leader": -1, "leader_epoch": epoch, "isr": [4]}
@@ -567,18 +567,18 @@ PLANTED.update(
 )
 
 
-def a_change_is_no_read(story: Told) -> None:
+def a_change_is_no_read(story: Answers) -> None:
     """Its answer comes late, of a version that has passed."""
     story.alter(1, [4])
 
 
-def stale_before_it_settled_again(story: Told) -> None:
+def stale_before_it_settled_again(story: Answers) -> None:
     story.final()
     story.cache("b3")
     story.final()
 
 
-def shown_under_way_with_the_mark(story: Told) -> None:
+def shown_under_way_with_the_mark(story: Answers) -> None:
     """Asked before the cluster was seen to settle, or read until after it."""
     slow = story.invoke("describe", "t")
     cache = story.invoke("metadata", "t", node="b3")
@@ -589,13 +589,13 @@ def shown_under_way_with_the_mark(story: Told) -> None:
     story.cache("b2", leader=4, leader_epoch=2, isr=[4])
 
 
-def topic_of_which_an_answer_tells_no_partitions(story: Told) -> None:
+def topic_of_which_an_answer_tells_no_partitions(story: Answers) -> None:
     for partitions in (None, []):
         reported = {"topic_id": TOPIC, "partitions": partitions}
         story.op("metadata", "t", None, reported, node="b1")
 
 
-def answers_that_failed_or_are_of_another_kind(story: Told) -> None:
+def answers_that_failed_or_are_of_another_kind(story: Answers) -> None:
     wrong = cached(TOPIC, leader=9, isr=[9])
     story.op("metadata", "t", None, wrong, type="fail", error="X", node="b1")
     story.op("create", "u", {}, wrong)
@@ -607,20 +607,20 @@ def answers_that_failed_or_are_of_another_kind(story: Told) -> None:
     story.led("", 2)
 
 
-def leader_of_the_past_answers(story: Told) -> None:
+def leader_of_the_past_answers(story: Answers) -> None:
     """It is no cache."""
     story.final()
     story.led("b1", 0)
 
 
-def read_that_shows_what_had_gone(story: Told) -> None:
+def read_that_shows_what_had_gone(story: Answers) -> None:
     """That is not the caches' affair."""
     story.describe("t")
     story.final()
     story.read(4, leader=4, leader_epoch=2, isr=[4])
 
 
-def began_first_and_ended_last(story: Told) -> None:
+def began_first_and_ended_last(story: Answers) -> None:
     """An answer that overlaps all others is before none."""
     slow = story.invoke("metadata", "u", node="b1")
     for topic_id in (None, OTHER):
@@ -629,7 +629,7 @@ def began_first_and_ended_last(story: Told) -> None:
     story.complete(slow, result=cached(OTHER))
 
 
-def no_leader_twice(story: Told) -> None:
+def no_leader_twice(story: Answers) -> None:
     """In one epoch nobody led, then one did: as a cache shows whose leader is fenced."""
     story.cache("b3", leader=-1, leader_epoch=2, isr=[4])
 
@@ -648,7 +648,7 @@ def no_leader_twice(story: Told) -> None:
         no_leader_twice,
     ],
 )
-def test_more_that_looks_wrong_and_is_not(more: Callable[[Told], None]) -> None:
+def test_more_that_looks_wrong_and_is_not(more: Callable[[Answers], None]) -> None:
     story = clean()
     more(story)
     assert_valid(checked(story))
@@ -660,7 +660,7 @@ def test_more_that_looks_wrong_and_is_not(more: Callable[[Told], None]) -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, 2**32))
 def test_falls_are_all_that_was_shown_better_before(seed: int) -> None:
-    draw, story = random.Random(seed), Told()
+    draw, story = random.Random(seed), Answers()
     open_: list[Operation] = []
     sights = []
     for _ in range(draw.randrange(1, 9)):
@@ -682,7 +682,7 @@ def test_falls_are_all_that_was_shown_better_before(seed: int) -> None:
         assert before.operation.precedes(after.operation)
 
 
-def test_what_nothing_mends_is_told_while_a_run_goes_on() -> None:
+def test_what_nothing_mends_is_found_while_a_run_goes_on() -> None:
     checker, broken = MetadataAnswers(), set[str]()
     for planted in PLANTED.values():
         found = metadata_answers(planted.story().run_events())

@@ -359,10 +359,10 @@ def test_a_broker_that_no_answer_lists_is_nobodys_to_see() -> None:
 def test_answers_of_brokers_alone_are_not_enough() -> None:
     story = with_lists()
     of_topics = ("metadata", "describe-topics")
-    for told in (story.operations, story.observations):
-        told[:] = [
+    for answers in (story.operations, story.observations):
+        answers[:] = [
             replace(each, type="info", result=None) if each.f in of_topics else each
-            for each in told
+            for each in answers
         ]
     outcome = metadata_cache(story.run_events())
     assert outcome.figures["lists of brokers"] and set(outcome.clauses.values()) == {0}
@@ -478,7 +478,7 @@ WRITTEN: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def test_what_nodes_told_beyond_their_disks_never_was() -> None:
+def test_what_nodes_reported_beyond_their_disks_never_was() -> None:
     story = clean()
     at = story.disks.ends["c1"]
     story.partition(at, 3, [5], node="b3")

@@ -259,7 +259,7 @@ def behind_a_snapshot(end: int = 12) -> DiskStory:
 def test_snapshot_of_ten_records_is_as_good_as_they_are(end: int, verdict: Verdict) -> None:
     result = engine_judged(NodeTellsTheTruth(), behind_a_snapshot(end))
     assert result.verdict is verdict, result.findings
-    for clause in ("told-is-there", "there-is-told"):
+    for clause in ("reported-on-disk", "disk-reported"):
         assert clause_of(result, clause).verdict is verdict
 
 
@@ -273,10 +273,10 @@ def test_records_that_only_a_copy_of_a_disk_has_are_enough() -> None:
     story.end_of("c1", -9)
     story.end_of("c1", 0)
     result = engine_judged(NodeTellsTheTruth(), story)
-    assert clause_of(result, "there-is-told").verdict is Verdict.VALID, result.findings
+    assert clause_of(result, "disk-reported").verdict is Verdict.VALID, result.findings
 
 
-def test_snapshot_that_a_killed_process_left_is_no_evidence_of_what_it_told() -> None:
+def test_snapshot_that_a_killed_process_left_is_no_evidence_of_what_it_reported() -> None:
     """A node that tells nothing behind one, and of which nothing else is known."""
     story = behind_a_snapshot()
     story.logs["c2"] = []
@@ -285,7 +285,7 @@ def test_snapshot_that_a_killed_process_left_is_no_evidence_of_what_it_told() ->
         for each in story.events
         if each.node != "c2" or each.type not in ("snap_load", "append", "log_start", "exit")
     ]
-    assert_unknown(NodeTellsTheTruth(), story, "told-is-there", "there-is-told")
+    assert_unknown(NodeTellsTheTruth(), story, "reported-on-disk", "disk-reported")
 
 
 def test_log_that_still_holds_what_is_below_its_beginning() -> None:
@@ -344,13 +344,13 @@ def test_plan_that_names_no_nodes() -> None:
     story.plan = {}
     outcome = judged(story)
     assert_not_accused(outcome)
-    assert (outcome.clauses or {})["told-is-there"] == (6, 6)
+    assert (outcome.clauses or {})["reported-on-disk"] == (6, 6)
 
 
 @pytest.mark.parametrize(("records", "verdict"), [(10, Verdict.VALID), (9, Verdict.UNKNOWN)])
 def test_ten_records_of_each_node_are_enough(records: int, verdict: Verdict) -> None:
     result = engine_judged(NodeTellsTheTruth(), complete(records))
-    for clause in ("told-is-there", "there-is-told"):
+    for clause in ("reported-on-disk", "disk-reported"):
         assert clause_of(result, clause).verdict is verdict
 
 
@@ -392,27 +392,27 @@ def test_nodes_that_tell_nothing_are_not_held_against_anything() -> None:
     story = complete()
     story.events = []
     story.ended = []
-    assert_unknown(NodeTellsTheTruth(), story, "told-is-there", "served-is-told")
+    assert_unknown(NodeTellsTheTruth(), story, "reported-on-disk", "answers-reported")
 
 
 def test_disk_that_was_not_collected_is_unknown() -> None:
     story = complete()
     story.lost.add("c2")
-    assert_unknown(NodeTellsTheTruth(), story, "told-is-there", "there-is-told", "whole-logs")
+    assert_unknown(NodeTellsTheTruth(), story, "reported-on-disk", "disk-reported", "whole-logs")
 
 
 def test_hosts_that_do_not_tell_how_processes_end_give_no_occasion() -> None:
     story = complete()
     story.ended = []
     story.end_of("c1", None)
-    result = clause_of(engine_judged(NodeTellsTheTruth(), story), "ended-is-told")
+    result = clause_of(engine_judged(NodeTellsTheTruth(), story), "exit-reported")
     assert result.verdict is None and "hosts do not tell" in result.note
 
 
 def test_node_of_which_no_exit_code_is_known_is_unknown() -> None:
     story = complete()
     story.ended = [each for each in story.ended if each.node != "b2"]
-    assert_unknown(NodeTellsTheTruth(), story, "ended-is-told")
+    assert_unknown(NodeTellsTheTruth(), story, "exit-reported")
 
 
 def test_runs_without_events_are_judged_by_their_disks() -> None:
@@ -488,7 +488,7 @@ def test_where_clients_had_no_answers_there_are_none_to_tell_of(answers: int) ->
     asked = [story.op("create", "t", node="b1") for _ in range(answers)]
     story.op("create", "t", node="b1", type="fail", error="X")
     story.operations = [*asked, story.operations[-1]]
-    result = clause_of(engine_judged(NodeTellsTheTruth(), story), "served-is-told")
+    result = clause_of(engine_judged(NodeTellsTheTruth(), story), "answers-reported")
     assert result.verdict is (Verdict.UNKNOWN if answers == 2 else None), result.note
 
 
@@ -623,18 +623,18 @@ def record_behind_a_snapshot_of_which_a_node_does_not_tell(story: DiskStory) -> 
 
 
 @PLANTED.violation("c2 told of a snapshot", "below 12", "another one", on=behind_a_snapshot)
-def snapshot_of_another_image_than_was_told(story: DiskStory) -> None:
+def snapshot_of_another_image_than_was_reported(story: DiskStory) -> None:
     story.digest = "e"
 
 
 @PLANTED.violation("c2 told of a snapshot", "of epoch 2", "of epoch 1", on=behind_a_snapshot)
-def snapshot_of_another_epoch_than_was_told(story: DiskStory) -> None:
+def snapshot_of_another_epoch_than_was_reported(story: DiskStory) -> None:
     loaded = next(each for each in story.events if each.type == "snap_load")
     loaded.fields["epoch"] = 2
 
 
 @PLANTED.violation("c1 told of a snapshot", "below 9", "ends at 3", on=running)
-def snapshot_that_was_told_of_and_is_not_there(story: DiskStory) -> None:
+def snapshot_that_was_reported_and_is_not_there(story: DiskStory) -> None:
     story.begin("c1", 3)
     story.event("c1", "snap_load", end_offset=9, epoch=1, digest=DIGEST, source="local")
 
@@ -943,7 +943,7 @@ def gone(*batches: kinds.Appended, **known: object) -> list[str]:
     return [each.message for each in _never_reported("c1", disk, account)]
 
 
-def test_of_what_was_dropped_each_record_had_to_be_told_of_but_a_last_one() -> None:
+def test_of_what_was_dropped_each_record_had_to_be_reported_but_a_last_one() -> None:
     first, second, last = BATCHES
     accused = gone(last, first, second)
     assert len(accused) == 4
@@ -953,8 +953,8 @@ def test_of_what_was_dropped_each_record_had_to_be_told_of_but_a_last_one() -> N
     assert len(gone(second, first, unreported_ends={4})) == 2
     assert len(gone(first, second, found=1)) == 3
     assert len(gone(first, second, found=3)) == 1
-    told = {0: {(1, 10): first}, 2: {(1, 13): second}}
-    assert len(gone(first, second, appends=told)) == 3
+    reported = {0: {(1, 10): first}, 2: {(1, 13): second}}
+    assert len(gone(first, second, appends=reported)) == 3
 
 
 def test_a_wiped_disk_has_no_snapshot_of_before_and_another_has() -> None:
@@ -973,7 +973,7 @@ def test_a_wiped_disk_has_no_snapshot_of_before_and_another_has() -> None:
         assert list(account.snapshots) == known
 
 
-def test_a_snapshot_from_before_the_run_need_not_be_told_of() -> None:
+def test_a_snapshot_from_before_the_run_need_not_be_reported() -> None:
     def accused(found: int) -> int:
         file = kinds.SnapshotFile(
             node="c1", end_offset=Offset(3), epoch=LeaderEpoch(1), records=1, wrong=()

@@ -875,7 +875,7 @@ def test_former_leader_goes_on_for_recoverys_length(
     assert len(findings(story)) == found
 
 
-def test_epoch_is_over_once_somebody_has_told_of_a_later_one() -> None:
+def test_epoch_is_over_once_somebody_has_shown_a_later_one() -> None:
     """Who is told of a still later one was asked before, and answers after."""
     story = Asked()
     story.node("c1")
@@ -1096,7 +1096,7 @@ def test_findings_name_the_first_and_the_last_answer() -> None:
     assert list(found.operations) == [led[0].index, led[2].index]
 
 
-def test_two_leaders_and_two_addresses_are_told_of_while_a_run_goes_on() -> None:
+def test_two_leaders_and_two_addresses_are_found_while_a_run_goes_on() -> None:
     story = Asked()
     two_leaders_by_brokers(story)
     story.quorum("b2", leader=2)

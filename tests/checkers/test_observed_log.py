@@ -168,20 +168,20 @@ def test_the_rule_is_what_it_says(ends: list[int], parts: list[tuple[int, list[i
     for node, end in zip(VOTERS, ends, strict=True):
         story.disks.fill(1, end, node)
         story.disks.cut(node, end)
-    told = []
+    shown = []
     for begin, epochs in parts:
         known = dict(enumerate(epochs, begin))
         gave(story, "c1", begin, begin + len(epochs), epochs=known)
-        told.append(known)
+        shown.append(known)
     twice = any(
         one[offset] != other[offset]
-        for one in told
-        for other in told
+        for one in shown
+        for other in shown
         for offset in one & other.keys()
     )
     committed = sorted(ends)[1]
     lost = any(
-        offset >= committed or epoch != 1 for known in told for offset, epoch in known.items()
+        offset >= committed or epoch != 1 for known in shown for offset, epoch in known.items()
     )
     assert bool(observed_log(story.run_events()).findings) == (twice or lost)
 

@@ -148,11 +148,11 @@ def test_client_was_answered_by_another_leader_of_the_epoch(f: str) -> None:
 
 
 @PLANTED.violation("epoch 2", "id 1 (b1 named it to an observer)")
-def observer_is_told_of_another_leader(story: Story) -> None:
+def observer_is_shown_another_leader(story: Story) -> None:
     story.ask("b1", "describe-quorum", {"leader": 1, "leader_epoch": 2})
 
 
-def test_what_an_observer_is_told_is_enough_where_nothing_else_is_known() -> None:
+def test_what_an_observer_is_shown_is_enough_where_nothing_else_is_known() -> None:
     """As after a run of Apache Kafka that had one leader, who resigned as all were stopped."""
     story = Story()
     story.plan = {**story.plan, "capabilities": []}

@@ -27,7 +27,10 @@ def single() -> Story:
         ("one-leader-per-epoch", {"one-record", "one-claim"}),
         ("one-vote", {"one-candidate", "long-enough-log"}),
         ("committed-never-lost", {"one-record", "none-dropped", "everywhere-in-the-end"}),
-        ("node-tells-the-truth", {"told-is-there", "there-is-told", "whole-logs", "ended-is-told"}),
+        (
+            "node-tells-the-truth",
+            {"reported-on-disk", "disk-reported", "whole-logs", "exit-reported"},
+        ),
     ],
 )
 def test_one_node_gives_no_occasion(name: str, clauses: set[str]) -> None:

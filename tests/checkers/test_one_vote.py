@@ -251,7 +251,7 @@ def test_winner_whose_id_nobody_knows() -> None:
 
 
 @pytest.mark.parametrize("votes", [{"kept-votes"}, evidence_of(Voted)])
-def test_votes_are_told_or_kept(votes: frozenset[str]) -> None:
+def test_votes_are_reported_or_kept(votes: frozenset[str]) -> None:
     others = evidence_of(EpochSaved, LeaderAnnounced)
     assert unmet(OneVote.requires, others | votes) is None
     assert unmet(OneVote.requires, others)
@@ -272,6 +272,6 @@ def test_each_voter_is_judged_in_one_part() -> None:
     whole, events = one_vote(story.run_events()), story.run_events()
     found = [one_vote(replace(events, part=each)) for each in parts(3)]
     assert all(each.findings for each in found)
-    messages = sorted(told.message for each in found for told in each.findings)
-    assert messages == sorted(told.message for told in whole.findings)
+    messages = sorted(one.message for each in found for one in each.findings)
+    assert messages == sorted(each.message for each in whole.findings)
     assert sum(each.seen for each in found) == whole.seen

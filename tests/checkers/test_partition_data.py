@@ -423,7 +423,7 @@ def test_what_may_have_been_removed_is_not_lost(why: Callable[[Data], None]) -> 
 
 
 def made_anew(*, reported: str | None = TOPIC, knew: str = OTHER) -> Data:
-    """A topic is deleted and another takes its name. `told`: what the delete says it removed;
+    """A topic is deleted and another takes its name. `reported`: what the delete says it removed;
     `knew`: the topic that the writer of its first value took it for."""
     story = Data()
     story.create("t")

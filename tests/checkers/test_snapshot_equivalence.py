@@ -138,7 +138,7 @@ def log_that_begins_on_disk_where_a_snapshot_ends(story: LogStory) -> None:
     story.disks.begin("b1", 6)
 
 
-def damaged_log_whose_beginning_cannot_be_told(story: LogStory) -> None:
+def damaged_log_whose_beginning_is_unknown(story: LogStory) -> None:
     """That it is damaged is for others to say."""
     story.disks.begin("a1", 4, dropped=True)
     story.disks.wrong["a1"] = "nothing from 4 to 5"
@@ -163,7 +163,7 @@ def log_that_was_dropped_twice(story: LogStory) -> None:
     [
         process_that_has_reported_no_watermark_yet,
         log_that_begins_on_disk_where_a_snapshot_ends,
-        damaged_log_whose_beginning_cannot_be_told,
+        damaged_log_whose_beginning_is_unknown,
         snapshot_above_what_was_reported_was_loaded,
     ],
 )
@@ -201,7 +201,7 @@ def test_older_snapshot_that_is_loaded_is_not_the_one_below_the_log() -> None:
     assert _of_beginnings(story) == ["the log of b3 begins at 5, where no snapshot of it ends"]
 
 
-def test_damaged_file_is_told_of_once() -> None:
+def test_damaged_file_is_found_once() -> None:
     story = clean()
     on_disk(story, "c1", wrong=("has no footer",), records=1)
     assert len(snapshot_equivalence(story.run_events()).findings) == 1

@@ -238,7 +238,7 @@ def test_what_did_not_succeed_shows_no_id(end: int | None) -> None:
     assert not id_findings([asked])
 
 
-def test_what_ids_show_is_told_with_the_searchs_picture() -> None:
+def test_what_ids_show_comes_with_the_searchs_picture() -> None:
     (found,) = check_name(rows(PLANTED["stale describe"]), budget_s=10).findings
     assert found.picture and len(found.message.splitlines()) > 1
 

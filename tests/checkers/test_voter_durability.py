@@ -161,12 +161,12 @@ def test_a_voter_that_no_leader_ever_counted_is_missed(end: int) -> None:
 def test_the_rule_is_what_it_says(ends: list[int], answers: list[tuple[list[int], int]]) -> None:
     """Against each answer, voter and offset."""
     story = story_of(dict(zip(VOTERS, ends, strict=True)))
-    for told, high in answers:
-        asked(story, dict(zip((1, 2, 3), told, strict=True)), high)
+    for shown, high in answers:
+        asked(story, dict(zip((1, 2, 3), shown, strict=True)), high)
     lost = any(
         offset >= end
-        for told, high in answers
-        for end, voter in zip(ends, told, strict=True)
+        for shown, high in answers
+        for end, voter in zip(ends, shown, strict=True)
         for offset in range(min(voter, high))
     )
     assert bool(voter_durability(story.run_events()).findings) == lost

@@ -190,10 +190,10 @@ def falsified(
             if found is not None:
                 lies[number] = found
     number = max(lies) if last else min(lies)
-    told = {name: value for name, value in lies[number].items() if value is not None}
+    stated = {name: value for name, value in lies[number].items() if value is not None}
     silent = {name for name, value in lies[number].items() if value is None}
     kept = {name: value for name, value in events[number].items() if name not in silent}
-    events[number] = kept | told
+    events[number] = kept | stated
     path.write_text("".join(json.dumps(event) + "\n" for event in events))
 
 

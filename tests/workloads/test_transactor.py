@@ -55,10 +55,10 @@ def all_of(who: Transactor) -> dict[str, list[Any]]:
 def test_a_committed_transaction_tells_where_its_records_are(one: Transactor) -> None:
     done(one, "assign", keys=KEYS, beginning=True)
     sends = [["send", "t/0", 1], ["send", "t/1", 2], ["send", "t/0", 3]]
-    told = done(one, "txn", operations=[["poll"], *sends], end="commit")
-    assert [[each[0], each[1], each[2][1]] for each in told[1:]] == sends
+    result = done(one, "txn", operations=[["poll"], *sends], end="commit")
+    assert [[each[0], each[1], each[2][1]] for each in result[1:]] == sends
     found = all_of(one)
-    assert all(each[2] in found[each[1]] for each in told[1:])
+    assert all(each[2] in found[each[1]] for each in result[1:])
     assert [value for _, value in found["t/0"]][-2:] == [1, 3]
 
 

@@ -230,8 +230,8 @@ def test_files_with_high_numbers_are_watched_as_well() -> None:
     ours, theirs = socket.socketpair()
     high = fcntl.fcntl(ours, fcntl.F_DUPFD_CLOEXEC, 1500)
     with ours, theirs, socket.socket(fileno=high) as same, same.makefile("rb") as out:
-        theirs.sendall(b"told\n")
-        assert Lateness().line(out, float("inf")) == "told"
+        theirs.sendall(b"late\n")
+        assert Lateness().line(out, float("inf")) == "late"
 
 
 # --- its process
@@ -290,5 +290,5 @@ def test_lateness_is_what_a_sleep_took_too_long() -> None:
     with reader, writer, reader.makefile("rb") as out:
         late = Lateness()
         assert late.line(out, 0.0) == "" and late.at(1.0) == 0.0
-        writer.sendall(b"told\n")
-        assert late.line(out, float("inf")) == "told"
+        writer.sendall(b"late\n")
+        assert late.line(out, float("inf")) == "late"

@@ -288,7 +288,7 @@ def test_a_group_that_does_not_is_found_out(group: ReferenceGroup, says: str) ->
     assert any(says in each.message for each in outcome.findings)
 
 
-def test_who_is_told_nothing_in_time_goes_on_waiting_and_does_not_leave() -> None:
+def test_who_is_answered_nothing_in_time_goes_on_waiting_and_does_not_leave() -> None:
     """Four times at most: then another one takes its place."""
     waited: dict[str, int] = {}
     in_turn = Counter[int]()

@@ -304,7 +304,7 @@ def test_a_join_that_ends_it_may_have_been_one_for_a_moment(
     assert code(client.invoke(a_fetch())) == "NO_MEMBER"
 
 
-def test_a_member_that_is_not_told_its_part_in_time_goes_on_waiting(
+def test_a_member_that_is_not_given_its_part_in_time_goes_on_waiting(
     client: GroupsClient, stub: Callable[..., None], tmp_path: Path
 ) -> None:
     stub(join={"error": ["NOT_ASSIGNED", ""], "sent": False})

@@ -170,7 +170,7 @@ def test_in_the_end_all_ids_are_taken_over_and_all_is_read(history: list[Event])
     assert {event.process for event in end if event.f in ("assign", "poll")} == {assigned.process}
 
 
-def test_a_final_reader_that_is_told_nothing_gives_up() -> None:
+def test_a_final_reader_that_is_answered_nothing_gives_up() -> None:
     end = final(run(ReferenceTransactions(deaf=True), main=100))
     asked = [event for event in end if event.type == "invoke" and event.f in ("assign", "poll")]
     assert len(asked) == FINAL_ATTEMPTS
@@ -187,8 +187,8 @@ def test_a_final_reader_that_is_told_nothing_gives_up() -> None:
 def test_what_is_recorded_can_be_judged(broken: dict[str, bool], found: set[str]) -> None:
     history = run(ReferenceTransactions(lose=0.05, **broken), main=400)
     judged = judge(rows(operations(history))).to_pylist()
-    told = {name for row in judged for name in anomalies(row["findings"])}
-    assert told <= found and bool(told) == bool(found)
+    named = {name for row in judged for name in anomalies(row["findings"])}
+    assert named <= found and bool(named) == bool(found)
     assert sum(row["seen"] for row in judged) > 500
 
 
@@ -216,7 +216,7 @@ def test_options_that_cannot_be(wrong: dict[str, Any], why: str) -> None:
         TxnOptions(**wrong)
 
 
-def test_what_a_machine_lacks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_machine_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: Any, **__: Any) -> Any:
         return subprocess.CompletedProcess([], 1)
 

@@ -141,7 +141,7 @@ class Transactor:
         except Exception as error:
             self._go_to(before)
             self._leave(abort=end != ABANDON)
-            raise NotDone(*_told(error)) from error
+            raise NotDone(*_code_and_message(error)) from error
         try:
             self._commit(producer)
         except Exception:
@@ -196,18 +196,18 @@ class Transactor:
 
 def _sent(producer: Producer, key: str, value: int, most_s: float) -> int:
     """The offset of what was sent and acknowledged."""
-    told: list[Any] = []
+    reports: list[Any] = []
     topic, partition = _split(key)
     producer.produce(
         topic,
         str(value).encode(),
         partition=partition,
-        on_delivery=lambda error, message: told.append((error, message)),
+        on_delivery=lambda error, message: reports.append((error, message)),
     )
     producer.flush(most_s)
-    if not told:
+    if not reports:
         raise NotDone("NOT_DELIVERED", f"{value} to {key} within {most_s:.2g} s")
-    error, message = told[0]
+    error, message = reports[0]
     if error is not None:
         raise KafkaException(error)
     return int(message.offset())
@@ -229,7 +229,7 @@ def _partition(key: str, offset: int | None = None) -> TopicPartition:
     )
 
 
-def _told(error: Exception) -> tuple[str, str]:
+def _code_and_message(error: Exception) -> tuple[str, str]:
     """(code, message)"""
     if isinstance(error, KafkaException):
         return error.args[0].name(), error.args[0].str()
@@ -249,7 +249,7 @@ def answer(transactor: Transactor, request: Mapping[str, Any]) -> Mapping[str, A
         return {"ok": operations[request["do"]](**arguments)}
     except Exception as error:  # whatever the library raises
         sent = request["do"] in WRITES and not isinstance(error, NotDone)
-        return {"error": _told(error), "sent": sent}
+        return {"error": _code_and_message(error), "sent": sent}
 
 
 def main() -> None:

@@ -50,14 +50,14 @@ def elect_leaders(
     everything = request.topic_partitions is None
     results: list[tuple[str, list[tuple[int, Refusal | None]]]] = []
     for topic, numbers in _asked(builder.image, request):
-        told: list[tuple[int, Refusal | None]] = []
+        answered: list[tuple[int, Refusal | None]] = []
         for number in numbers:
             refusal = _elect(builder, topic, PartitionIndex(number), election, can_lead)
             needless = refusal is not None and refusal.code == ErrorCode.election_not_needed
             if not (everything and needless):
-                told.append((number, refusal))
-        if told:
-            results.append((topic, told))
+                answered.append((number, refusal))
+        if answered:
+            results.append((topic, answered))
     return _response(request, results, ErrorCode.none)
 
 
@@ -142,10 +142,10 @@ def _response(
                 topic_schema,
                 topic=topic,
                 partition_result=tuple(
-                    _result(partition_schema, number, refusal) for number, refusal in told
+                    _result(partition_schema, number, refusal) for number, refusal in answered
                 ),
             )
-            for topic, told in results
+            for topic, answered in results
         ),
     )
 

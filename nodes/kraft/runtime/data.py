@@ -34,7 +34,7 @@ from nodes.kraft.runtime.replica_reports import ReplicaReports
 from nodes.kraft.runtime.tasks import Tasks
 from nodes.kraft.security.authorizer import Authorizer, Operation, ResourceType
 from nodes.kraft.wire.api_keys import BROKER_HEARTBEAT, CONTROLLER_HEARTBEAT, DESCRIBE_NODE
-from nodes.kraft.wire.apis import CLIENT_APIS, TOLD_APIS
+from nodes.kraft.wire.apis import ADVERTISED_APIS, CLIENT_APIS
 from nodes.kraft.wire.codec import API_VERSIONS
 from nodes.kraft.wire.codes import first_error, item_codes
 from nodes.kraft.wire.heartbeats import (
@@ -116,7 +116,7 @@ class DataPlane:
             listener = Listener(
                 endpoint.name,
                 dispatch=self.serve,
-                unsupported=partial(unsupported, TOLD_APIS),
+                unsupported=partial(unsupported, ADVERTISED_APIS),
                 limits=self.config.limits,
                 tls=listener_tls(self.config, endpoint),
                 sasl=listener_sasl(self.config, endpoint),
@@ -214,7 +214,7 @@ class DataPlane:
             refuse(context)
         elif key == API_VERSIONS:
             context.answer(
-                view.api_versions_response(TOLD_APIS, request, self._image, self.published)
+                view.api_versions_response(ADVERTISED_APIS, request, self._image, self.published)
             )
         elif not self.serving():
             self.reply(context, view.refusal(request))

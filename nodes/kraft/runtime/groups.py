@@ -425,10 +425,10 @@ class Groups(Service):
                     refused[str(name), number] = ErrorCode.topic_authorization_failed
                 elif topic is None or not 0 <= number < topic.partitions:
                     refused[str(name), number] = ErrorCode.unknown_topic_or_partition
-        told: Map[TopicPartition, ErrorCode] = Map(refused)
+        refusals: Map[TopicPartition, ErrorCode] = Map(refused)
         self._to_group(
             context,
-            asked.offsets_to_delete(context.request, told),
-            lambda ask, reported: api.offsets_deleted(ask, reported, told),
+            asked.offsets_to_delete(context.request, refusals),
+            lambda ask, reported: api.offsets_deleted(ask, reported, refusals),
             Operation.DELETE,
         )

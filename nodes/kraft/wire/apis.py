@@ -41,7 +41,7 @@ CLIENT_APIS: Final[dict[int, tuple[int, int]]] = {
 }
 """Api key -> lowest and highest version that clients are served in."""
 
-TOLD_APIS: Final[dict[int, tuple[int, int]]] = CLIENT_APIS | {10: (0, 0)}
+ADVERTISED_APIS: Final[dict[int, tuple[int, int]]] = CLIENT_APIS | {10: (0, 0)}
 """The same, as ApiVersions tells it. From FindCoordinator 1 on clients can ask for the coordinator
 of a transactional id: told of 0 alone, they refuse such an id themselves, at once, as something
 that the cluster does not support. No error code says that to all of them."""

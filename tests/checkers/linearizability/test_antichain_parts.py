@@ -463,7 +463,7 @@ def test_a_level_ends_with_the_best_in_their_order(seed: int, width: int) -> Non
     ] == bits
 
 
-def test_costs_are_told_apart_as_far_as_there_are_ranks() -> None:
+def test_costs_differ_as_far_as_there_are_ranks() -> None:
     """Of 1,024 the last is for all that is worse."""
     for costs, left in (((1022, 1021), 1), ((1023, 1022), 1), ((1024, 1023), 0)):
         some = Some(8, 1)

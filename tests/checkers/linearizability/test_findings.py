@@ -131,7 +131,7 @@ def test_other_orders_begin_where_they_differ() -> None:
     ]
 
 
-def test_three_ends_are_told() -> None:
+def test_three_ends_are_named() -> None:
     four = [(state, [0], [3]) for state in (1, 2, 3, 4)]
     same = "Another order with the same numbers up to 1, and then the value is"
     three = lines(FOUR, *four[:3])
@@ -147,11 +147,16 @@ def test_three_ends_are_told() -> None:
     assert lines(FOUR, *four) == [*three, "Orders end in 4 states in all; the others fail too."]
 
 
-def test_what_others_do_at_the_end_is_told_in_short() -> None:
-    told = [ENOUGH, "An order gets this far, and then the value is 1:", f"  1. {ONE}", *stuck(1)]
+def test_what_others_do_at_the_end_is_summed_up() -> None:
+    expected = [
+        ENOUGH,
+        "An order gets this far, and then the value is 1:",
+        f"  1. {ONE}",
+        *stuck(1),
+    ]
     said = lines(FOUR, (1, [0], [3]), (2, [0, 1], [3]), (3, [0, 2], [3]))
     idle = "Others may come in between, so that the value is 2 or 3: that does not help."
-    assert said[1:] == [*told, idle]
+    assert said[1:] == [*expected, idle]
     assert lines(FOUR, (2, [0, 1], [3]))[2:] == [
         "An order gets this far, and then the value is 2:",
         f"  1. {ONE}",
@@ -160,7 +165,7 @@ def test_what_others_do_at_the_end_is_told_in_short() -> None:
     ]
 
 
-def test_operations_are_told_by_what_was_asked_and_answered() -> None:
+def test_operations_are_named_by_what_was_asked_and_answered() -> None:
     encoded = written("0-1:w1 2-:w2 4-5:d3 6-7:c1>2 8-9:r1 10-11:w4")
     table = table_of(
         encoded,
@@ -216,12 +221,12 @@ PLAIN = "0-1:w1 2-:w3 4-5:r1"
 
 def test_the_plain_finding_names_what_the_method_did() -> None:
     """Where there is nothing that refutes it."""
-    told = "no order of the operations explains read -> 1 (index 4 to 5, process 2)"
+    expected = "no order of the operations explains read -> 1 (index 4 to 5, process 2)"
     others = "write 1 (index 0 to 1, process 0); write 3 -> no completion (index 2, process 1)"
     found = finding(PLAIN, culprit=2, involved=[0, 2, 1])
-    assert found.message == f"{told}. Beside it: {others}"
+    assert found.message == f"{expected}. Beside it: {others}"
     assert found.operations == [4, 0, 2] and found.picture is None
-    assert finding(PLAIN, culprit=2).message == told
+    assert finding(PLAIN, culprit=2).message == expected
     found = finding(PLAIN)
     assert found.message == "no order of the operations explains what was seen"
     assert list(found.operations) == []
@@ -239,8 +244,8 @@ ROW = {"index": 4, "end": 9, "process": 1, "f": "cas", "value": "[1, 2]", "type"
 
 
 def test_an_operation_from_a_row() -> None:
-    told = {"error_code": "NO", "error_message": "not now", "key": '"k"', "node": "n1"}
-    assert operation_of(ROW | told | {"result": None}) == Operation(
+    expected = {"error_code": "NO", "error_message": "not now", "key": '"k"', "node": "n1"}
+    assert operation_of(ROW | expected | {"result": None}) == Operation(
         index=4,
         end=9,
         process=1,

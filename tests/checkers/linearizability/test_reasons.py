@@ -108,14 +108,14 @@ def test_what_leads_to_it_in_the_order(operations: str, order: list[int], lines:
         (6, ["numbers 1, 3 and 5 of the order lead to it, and come earlier still"]),
     ],
 )
-def test_three_of_those_in_the_order_are_told(times: int, earlier: list[str]) -> None:
+def test_three_of_those_in_the_order_are_named(times: int, earlier: list[str]) -> None:
     writes = " ".join(f"{4 * i}-{4 * i + 1}:w1 {4 * i + 2}-{4 * i + 3}:w2" for i in range(times))
     lines, named = why(written(f"{writes} 100-101:r1"), range(2 * times))
-    told = [
+    reasons = [
         f"#{row} is number {row + 1} of the order, and number {row + 2}, #{row + 1}, comes after it"
         for row in range(2 * times - 6, 2 * times, 2)
     ]
-    assert (lines, named) == ([NOT_1, *told, *earlier], [])
+    assert (lines, named) == ([NOT_1, *reasons, *earlier], [])
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_thousands_that_returned_before_are_counted() -> None:
 
 
 @pytest.mark.parametrize(("times", "more"), [(3, []), (5, ["nor do 2 more of that kind help"])])
-def test_three_of_those_that_need_something_else_are_told(times: int, more: list[str]) -> None:
+def test_three_of_those_that_need_something_else_are_named(times: int, more: list[str]) -> None:
     sets = " ".join(f"{i + 1}-{i + 20}:c3>1" for i in range(times))
     lines, named = why(written(f"0-40:w2 {sets} 10-30:r1"), [0])
     assert lines == [NOT_1, *(f"#{row} needs 3 itself" for row in (1, 2, 3)), *more]

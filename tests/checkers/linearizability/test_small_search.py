@@ -179,9 +179,9 @@ def is_all(encoded: EncodedHistory, members: Sequence[int], refuted: Refuted) ->
         left = [row for row in members if encoded.call[row] < until and row not in done]
         if all(encoded_oracle.after(encoded, state, row) is None for row in left):
             most[state] = max(most.get(state, 0), len(done & set(members)))
-    told = [(end.state, sum(each.member for each in end.order)) for end in refuted.ends]
-    assert dict(told) == most and len(told) == len(most)
-    assert told == sorted(told, key=lambda each: -each[1])
+    shown = [(end.state, sum(each.member for each in end.order)) for end in refuted.ends]
+    assert dict(shown) == most and len(shown) == len(most)
+    assert shown == sorted(shown, key=lambda each: -each[1])
     for end in refuted.ends:
         is_an_end(encoded, members, until, end)
 

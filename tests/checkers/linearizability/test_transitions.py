@@ -25,13 +25,13 @@ READ, WRITE, APPEND = Word.READ, Word.WRITE, Word.APPEND
 
 def walked(model: Transitions, actions: Sequence[int]) -> list[str]:
     """The states in words after each action; where one is impossible, the last but so."""
-    state, told = model.initial, [model.describe(model.initial)]
+    state, described = model.initial, [model.describe(model.initial)]
     for action in actions:
         state = model.step(state, action)
         if state == IMPOSSIBLE:
-            return [*told, "impossible"]
-        told.append(model.describe(state))
-    return told
+            return [*described, "impossible"]
+        described.append(model.describe(state))
+    return described
 
 
 # Strings
@@ -53,7 +53,7 @@ LOST = "a string that nothing read begins with"
 
 
 @pytest.mark.parametrize(
-    ("actions", "told"),
+    ("actions", "described"),
     [
         ([2, 4, 5, 0], ['""', '""', '"ab"', '"abc"', '"abc"']),
         ([4, 0], ['""', '"ab"', "impossible"]),
@@ -66,11 +66,11 @@ LOST = "a string that nothing read begins with"
         ([4, 4, 6], ['""', '"ab"', '"ab"', '"ab"']),
     ],
 )
-def test_strings(actions: list[int], told: list[str]) -> None:
-    assert walked(Strings(ACTIONS), actions) == told
+def test_strings(actions: list[int], described: list[str]) -> None:
+    assert walked(Strings(ACTIONS), actions) == described
 
 
-def test_strings_are_told_apart_only_as_far_as_they_are_read() -> None:
+def test_strings_differ_only_as_far_as_they_are_read() -> None:
     model = Strings([(READ, "ab"), (WRITE, "x"), (WRITE, "y"), (WRITE, "ab"), (WRITE, "a")])
     assert model.step(0, 1) == model.step(0, 2) != model.step(0, 3)
     assert len({model.step(0, action) for action in (1, 2, 3, 4)}) == 3
@@ -110,7 +110,7 @@ VALUES = ["null", '"one"', *map(str, range(2, 701))]
 
 
 @pytest.mark.parametrize(
-    ("actions", "told"),
+    ("actions", "described"),
     [
         ([4, 0, 1, 2, 3], ["[]", "[]", '["one"]', '["one", 700]', "[700]", "[]"]),
         ([0, 4], ["[]", '["one"]', "impossible"]),
@@ -121,14 +121,14 @@ VALUES = ["null", '"one"', *map(str, range(2, 701))]
         ([1, 0, 5, 5, 4], ["[]", "[700]", '[700, "one"]', '["one"]', "[]", "[]"]),
     ],
 )
-def test_queues(actions: list[int], told: list[str]) -> None:
-    assert walked(Queue([*QUEUE_ACTIONS, (TAKE, -1, -1)], VALUES), actions) == told
+def test_queues(actions: list[int], described: list[str]) -> None:
+    assert walked(Queue([*QUEUE_ACTIONS, (TAKE, -1, -1)], VALUES), actions) == described
 
 
-def test_long_queues_are_told_in_short() -> None:
-    told = walked(Queue(QUEUE_ACTIONS, VALUES), [0, 0, 0, 0, 1, 0])
+def test_long_queues_are_cut_short() -> None:
+    described = walked(Queue(QUEUE_ACTIONS, VALUES), [0, 0, 0, 0, 1, 0])
     four = '"one", "one", "one", "one"'
-    assert told[-2:] == [f"[{four}, 700]", f"[{four}, 700, ... (6 in all)]"]
+    assert described[-2:] == [f"[{four}, 700]", f"[{four}, 700, ... (6 in all)]"]
 
 
 def test_operations_of_a_queue() -> None:
@@ -165,7 +165,7 @@ GONE, THERE, TWO, THREE, NO = (
 
 
 @pytest.mark.parametrize(
-    ("actions", "told"),
+    ("actions", "described"),
     [
         ([ABSENT, HIDDEN, PRESENT, DELETE, ABSENT], [GONE, GONE, THERE, THERE, GONE, GONE]),
         ([PRESENT], [GONE, NO]),
@@ -185,8 +185,8 @@ GONE, THERE, TWO, THREE, NO = (
         ([HIDDEN, DELETE, HIDDEN, SEE_2], [GONE, THERE, GONE, THERE, TWO]),
     ],
 )
-def test_topics(actions: list[int], told: list[str]) -> None:
-    assert walked(topic(), actions) == told
+def test_topics(actions: list[int], described: list[str]) -> None:
+    assert walked(topic(), actions) == described
 
 
 def test_an_id_may_be_given_again_and_not_every_one_can_have_been_hidden() -> None:

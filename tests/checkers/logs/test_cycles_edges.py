@@ -200,7 +200,7 @@ def least(polls: set[Edge]) -> dict[tuple[Any, ...], int]:
     return found
 
 
-def test_an_edge_that_is_there_again_and_again_is_told_once() -> None:
+def test_an_edge_that_is_there_again_and_again_is_shown_once() -> None:
     """Where its offsets rise; where they fall each is less than the one before."""
 
     def row(index: int, kind: Kind, key: str, offset: int | None) -> Row:
@@ -211,8 +211,8 @@ def test_an_edge_that_is_there_again_and_again_is_told_once() -> None:
     ]
     polled = [("x", 0), ("x", 1), ("x", 2), ("x", 1), ("x", 1), ("y", None), ("y", 0)]
     found = edges(table(sent + [row(2, Kind.POLL, *each) for each in polled]))
-    told = [(key, offset) for *_, key, offset, _ in of_kind(found, WR)]
-    assert told == [("x", 0), ("x", 1), ("y", None), ("y", 0)]
+    shown = [(key, offset) for *_, key, offset, _ in of_kind(found, WR)]
+    assert shown == [("x", 0), ("x", 1), ("y", None), ("y", 0)]
 
 
 def test_all_that_an_operation_of_unknown_outcome_sent_is_tied() -> None:

@@ -37,8 +37,8 @@ class Windows:
     def visit(self, see: Callable[[pa.Table], pa.Table]) -> pa.Table:
         passed = Passed.of(SEEN.empty_table()) if not self.known else see.keywords["passed"]  # type: ignore[attr-defined]
         run, index, potential = (getattr(passed, each) for each in ("run", "index", "potential"))
-        told = zip(run.tolist(), index.tolist(), potential.tolist(), strict=True)
-        self.known.append({(run, index): potential for run, index, potential in told})
+        rows = zip(run.tolist(), index.tolist(), potential.tolist(), strict=True)
+        self.known.append({(run, index): potential for run, index, potential in rows})
         return self.shown[min(len(self.known), len(self.shown)) - 1]
 
 

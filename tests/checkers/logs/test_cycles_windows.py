@@ -186,9 +186,9 @@ def test_a_window_shows_what_the_definitions_say() -> None:
     kinds = {PASSED: 0, SPAN: 0, SUSPECT: 0}
     for window in windows():
         rows = [(4, a, b, window.until[b], 1) for a, b in window.edges]
-        told = [(4, PASSED, op, potential, 0) for op, potential in sorted(window.known.items())]
+        reported = [(4, PASSED, op, potential, 0) for op, potential in sorted(window.known.items())]
         others = [(run, PASSED, op, 99, 0) for run in (3, 5) for op in window.known]
-        known = Passed.of(lean(sorted([*told, *others]), SEEN))
+        known = Passed.of(lean(sorted([*reported, *others]), SEEN))
         found = tuples(seen(lean(rows, DEALT), known, SIZE))
         assert found == [(4, *each) for each in window.shown()]
         for _, what, *_ in found:
@@ -206,7 +206,7 @@ def test_who_leads_back_from_another_window_is_a_suspect() -> None:
 
 
 @pytest.mark.parametrize("edge", [(), (3, 4, 9)])
-def test_what_took_effect_is_told_once(edge: Row) -> None:
+def test_what_took_effect_is_reported_once(edge: Row) -> None:
     """Beside edges, or by itself."""
     proven = [(2, op, op, int(NEVER), 0) for op in (8, 6, 8)]
     rows = [*proven, *([(2, *edge, 0)] if edge else [])]

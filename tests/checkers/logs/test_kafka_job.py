@@ -108,7 +108,7 @@ def test_what_is_malformed_is_reported_with_its_true_index(tmp_path: Path) -> No
         assert "it has to be" in wrong[0]["note"]
 
 
-def test_of_cycles_among_suspects_all_operations_are_told(tmp_path: Path) -> None:
+def test_of_cycles_among_suspects_all_operations_are_named(tmp_path: Path) -> None:
     """Also where nothing is suspected."""
     verdicts = set()
     for seed in range(3):

@@ -333,7 +333,7 @@ def test_who_is_no_member_has_no_generation() -> None:
     assert judged(join("m", 2, "t/0") + commit(3, 2) + commit(4, -1))[0] == []
 
 
-def test_what_a_group_is_told_is_of_one_partition() -> None:
+def test_what_a_group_is_answered_is_of_one_partition() -> None:
     other = single("commit", {"group": "g", "member": "m", "generation": 1, "offset": 5}, key="t/1")
     assert judged(commit(3) + other + committed(3))[0] == []
 
@@ -345,11 +345,11 @@ def test_commits_of_another_partition_show_no_generation() -> None:
 
 def test_what_a_failed_commit_asked_for_is_not_there() -> None:
     messages, _ = judged(commit(5) + commit(3, type_="fail") + committed(3))
-    told = "group g had committed 5 (operation 0) when it was told 3 (operation 4)"
-    assert [each for each in messages if told in each]
+    wanted = "group g had committed 5 (operation 0) when it was told 3 (operation 4)"
+    assert [each for each in messages if wanted in each]
 
 
-def test_question_that_nobody_answered_was_told_nothing() -> None:
+def test_question_that_nobody_answered_shows_nothing() -> None:
     asked = single("committed", {"group": "g"}, type_="info")
     assert judged(commit(3) + asked + asked[:1])[0] == []
 

@@ -286,7 +286,7 @@ def test_clients_of_different_runs_are_different() -> None:
     assert [each["run"] for each in made if each["kind"] == Kind.LAST] == ["r", "s"]
 
 
-def test_flags_can_be_told_apart() -> None:
+def test_flags_differ() -> None:
     bits = [each.value for each in Flag.__members__.values()]
     assert all(each.bit_count() == 1 for each in bits) and len(set(bits)) == len(bits)
 

@@ -61,9 +61,9 @@ def test_the_first_outcome_of_a_run_tells_of_what_had_no_answer() -> None:
     }
     made = judge(rows(pa.concat_tables([table(e, run) for run, e in histories.items()])))
     assert made.schema.names == JUDGED.names
-    told = {(row["run"], row["key"]): (row["known"], row["waiting"]) for row in made.to_pylist()}
+    found = {(row["run"], row["key"]): (row["known"], row["waiting"]) for row in made.to_pylist()}
     nothing = (None, None)
-    assert told == {
+    assert found == {
         ("a", "1"): ("[]", "[0]"),
         ("a", "2"): nothing,
         ("b", "1"): ("[0]", "[]"),
@@ -118,7 +118,7 @@ def test_figures_count_what_was_sent_and_polled() -> None:
     assert figures(written, "t/0") == found
 
 
-def test_the_most_that_one_value_was_consumed_is_told() -> None:
+def test_the_most_that_one_value_was_consumed_is_reported() -> None:
     group = subscribe(2, 1) + poll(2, (0, "a"), (1, "b")) + poll(2, (1, "b")) + poll(2, (1, "b"))
     found = figures(AB + group + poll(2, (0, "a")))
     assert (found["consumed_again"], found["max_consume_count"]) == (2, 3)
@@ -126,14 +126,14 @@ def test_the_most_that_one_value_was_consumed_is_told() -> None:
     assert "nonmonotonic-poll" not in json.loads(judged(AB + group)["1"]["figures"])
 
 
-def test_what_was_behind_is_told_in_milliseconds() -> None:
+def test_what_was_behind_is_in_milliseconds() -> None:
     late = assign(1, 1) + AB + op(1, "poll", [["poll", {}]])
     assert figures(late)["max_realtime_lag_ms"] == 1
     just = [*late[:-2], {**late[-2], "time": 3_999_999}, late[-1]]
     assert "max_realtime_lag_ms" not in figures(just)
 
 
-def test_who_reads_all_at_the_end_is_told_from_nobody() -> None:
+def test_who_reads_all_at_the_end_is_nobody_in_particular() -> None:
     assert "without_final_read" not in figures(FINAL + fetch(0, high_watermark=0), "t/0")
     (row,) = judged(FINAL + produce(1, 0) + fetch(0, high_watermark=0)).values()
     found = json.loads(row["figures"])

@@ -41,7 +41,7 @@ SETTLED = results(("a", [1, 2], []), ("b", [], [2]))
 
 
 @pytest.mark.parametrize("job", [LogJob, SpreadLogJob])
-def test_what_one_bucket_waits_for_and_another_knows_is_told_to_all(job: Any) -> None:
+def test_what_one_bucket_waits_for_and_another_knows_comes_to_all(job: Any) -> None:
     """Beside what they knew before."""
     before = {"a": frozenset([9]), "d": frozenset([8])}
     after = job("said", known=before).conclude(LEARNT)

@@ -55,7 +55,7 @@ def test_what_a_hypervisor_takes() -> None:
     assert ticked(whole) == [[0, 250, 250]]
 
 
-def test_a_long_run_is_told_in_longer_spans() -> None:
+def test_a_long_run_is_shown_in_longer_spans() -> None:
     ticks = round(2.2 * MOST * SPAN_MS / 1000 / TICK_S)
     spans = ticked([Load(2, 4)] * (ticks + 1))
     assert len(spans) <= MOST and spans[0][0] == 0

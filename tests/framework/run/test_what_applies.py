@@ -55,7 +55,7 @@ PLUGINS: Mapping[str, Mapping[str, Any]] = {
             ("topic-order", ["topic-operations"]),
             ("bitten", ["faults"]),
             ("speed", []),
-            ("told", ["node-answers"]),
+            ("states", ["node-answers"]),
         )
     },
     "observers": {
@@ -144,12 +144,12 @@ def test_what_needs_more_of_a_machine_has_to_be_named(picky: Picky) -> None:
 
 def test_checkers_run_where_their_needs_are_met() -> None:
     test = resolved()
-    assert test.checkers == ["registers", "speed", "told", "votes"]
+    assert test.checkers == ["registers", "speed", "states", "votes"]
     assert test.not_applicable == {
         "bitten": "the run has no faults",
         "topic-order": "the run has no creates, deletes and reads of topics",
     }
-    assert resolved(nemesis="rain").checkers == ["bitten", "registers", "speed", "told", "votes"]
+    assert resolved(nemesis="rain").checkers == ["bitten", "registers", "speed", "states", "votes"]
 
 
 def test_a_run_of_which_nothing_would_be_checked_is_refused() -> None:
@@ -166,7 +166,7 @@ def test_nodes_are_asked_by_the_observer_that_fits() -> None:
 def test_without_an_observer_nothing_can_be_checked_of_what_nodes_tell() -> None:
     test = resolved(observe_s=0.0)
     assert test.observer is None
-    assert test.not_applicable["told"] == "the run has no answers of nodes to an observer"
+    assert test.not_applicable["states"] == "the run has no answers of nodes to an observer"
 
 
 @pytest.mark.parametrize("often", [-1.0, float("nan"), float("inf")])

@@ -61,7 +61,7 @@ def asked(watch: LogWatch) -> fetch.FetchPartition:
     return log
 
 
-def test_records_are_told_once_by_their_epochs_and_checksums() -> None:
+def test_records_are_shown_once_by_their_epochs_and_checksums() -> None:
     watch, crcs = LogWatch(-1, "cluster"), list[int]()
     assert watch.request().replica_state.replica_id == -1
     for at in range(0, len(BATCHES), 7):
@@ -75,14 +75,14 @@ def test_records_are_told_once_by_their_epochs_and_checksums() -> None:
     assert given(watch)["crcs"] == []
 
 
-def test_what_is_not_committed_is_not_told() -> None:
+def test_what_is_not_committed_is_not_shown() -> None:
     watch = LogWatch(-1)
     third = BATCHES[2]
     part = given(watch, records=bytes_of(*BATCHES[:5]), high_watermark=i64(third["end_offset"] - 1))
     assert len(part["crcs"]) == third["base_offset"] == asked(watch).fetch_offset
 
 
-def test_a_batch_that_is_given_whole_again_is_told_from_where_it_was() -> None:
+def test_a_batch_that_is_given_whole_again_goes_on_from_where_it_was() -> None:
     long = max(BATCHES, key=lambda each: each["end_offset"] - each["base_offset"])
     assert long["end_offset"] - long["base_offset"] > 1
     watch = LogWatch(-1, position=long["base_offset"] + 1, last_epoch=1)

@@ -224,7 +224,7 @@ def half(home: Path) -> Path:
     return dropped
 
 
-def test_what_a_node_held_before_it_took_a_snapshot_is_told(home: Path) -> None:
+def test_what_a_node_held_before_it_took_a_snapshot_is_evidence(home: Path) -> None:
     whole = {each.base_offset: each for each in left(home, kinds.Appended)}
     dropped = half(home)
     found = left(home, kinds.Appended)
@@ -240,7 +240,7 @@ def test_what_a_node_held_before_it_took_a_snapshot_is_told(home: Path) -> None:
     assert (log.start_offset, log.wrong) == (249, ())
 
 
-def test_a_dropped_segment_is_told_once(home: Path) -> None:
+def test_a_dropped_segment_is_evidence_once(home: Path) -> None:
     """The next process finds what the former one dropped, if it comes soon enough."""
     half(home)
     shutil.copytree(home / "data", home / "kept" / "1" / "data")
@@ -320,7 +320,7 @@ def test_who_was_last_known_to_be_eligible_may_lead_where_nobody_is() -> None:
     ("number", "kind"),
     [(1, changes.BrokerUnregistered), (7, changes.BrokerFenced), (8, changes.BrokerUnfenced)],
 )
-def test_who_leaves_or_comes_into_service_is_told(
+def test_who_leaves_or_comes_into_service_is_evidence(
     home: Path, number: int, kind: type[changes.Change]
 ) -> None:
     """The record's bytes: frame, type, version, id, epoch, and no tagged fields."""

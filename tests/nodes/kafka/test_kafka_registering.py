@@ -96,7 +96,7 @@ def test_who_registered_is_not_in_service_yet() -> None:
         (beaten(fenced=True, shut_down=True), "leaving"),
     ],
 )
-def test_what_a_heartbeat_is_told(response: BrokerHeartbeatResponse, state: str) -> None:
+def test_what_a_heartbeat_is_answered(response: BrokerHeartbeatResponse, state: str) -> None:
     granted = {"broker_epoch": 17, "next_state": state, "lease_end_ms": 3500}
     assert OURS.answer(heartbeat(broker_epoch=17), response) == Ok(granted)
 

@@ -14,7 +14,7 @@ from nodes.kraft.controller.answers import blank
 from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.runtime.refusals import unsupported
 from nodes.kraft.server import Node
-from nodes.kraft.wire.apis import CLIENT_APIS, CONTROL_APIS, TOLD_APIS
+from nodes.kraft.wire.apis import ADVERTISED_APIS, CLIENT_APIS, CONTROL_APIS
 from nodes.kraft.wire.codec import API_VERSIONS, UnsupportedVersion, decode_response, request_schema
 
 UNLISTED = {"CLIENT": {50, 51, 10001}, "CONTROLLER": {50, 51, 10000, 10001}}
@@ -84,11 +84,13 @@ def test_api_versions_of_the_future_lists_what_this_listener_serves(
     assert unsupported(table, UnsupportedVersion(3, 99, 7)) is None
 
 
-def test_clients_are_told_of_no_more_than_is_served() -> None:
+def test_no_more_is_advertised_than_is_served() -> None:
     """And of less where it keeps them from asking for a transaction's coordinator."""
-    narrower = {key for key, told in TOLD_APIS.items() if told != CLIENT_APIS[key]}
-    assert (TOLD_APIS.keys(), narrower) == (CLIENT_APIS.keys(), {10})
-    assert TOLD_APIS[10] == (0, 0)
+    narrower = {
+        key for key, advertised in ADVERTISED_APIS.items() if advertised != CLIENT_APIS[key]
+    }
+    assert (ADVERTISED_APIS.keys(), narrower) == (CLIENT_APIS.keys(), {10})
+    assert ADVERTISED_APIS[10] == (0, 0)
 
 
 @pytest.mark.parametrize("version", [12, 15])

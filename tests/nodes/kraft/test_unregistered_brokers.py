@@ -33,21 +33,21 @@ def test_a_broker_is_unregistered_and_comes_back(tmp_path: Path) -> None:
         assert 64 in served(client) & served(controller)
         admin = confluent.AdminClient({"bootstrap.servers": f"127.0.0.1:{client}"})
 
-        def told() -> list[int]:
+        def listed() -> list[int]:
             return sorted(node.id for node in admin.describe_cluster().result(60).nodes)
 
         def epoch() -> int:
             return int(cluster.state("b2")["broker_epoch"])
 
-        eventually(lambda: told() == [STAYS, GONE])
+        eventually(lambda: listed() == [STAYS, GONE])
         cluster.signal("b2", signal.SIGKILL)
         assert unregister(client, GONE) == 0
-        assert told() == [STAYS]  # at once: the broker that passed the answer on shows it
+        assert listed() == [STAYS]  # at once: the broker that passed the answer on shows it
         assert [unregister(port, GONE) for port in (client, controller)] == [102, 102]
 
         cluster.start("b2")
-        eventually(lambda: told() == [STAYS, GONE])
+        eventually(lambda: listed() == [STAYS, GONE])
         before = epoch()
         assert unregister(controller, GONE) == 0
-        eventually(lambda: epoch() > before and told() == [STAYS, GONE])
+        eventually(lambda: epoch() > before and listed() == [STAYS, GONE])
         assert cluster.none_failed()

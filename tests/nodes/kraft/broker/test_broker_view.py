@@ -175,12 +175,12 @@ def test_describe_cluster_of_controllers(version):
         assert encode_response(response, correlation_id=1)
         return response
 
-    told = tell(2)
-    assert [(each.broker_id, each.host, each.port) for each in told.brokers] == [
+    answer = tell(2)
+    assert [(each.broker_id, each.host, each.port) for each in answer.brokers] == [
         (1, "c1", 9093),
         (2, "c2", 9093),
     ]
-    assert (told.controller_id, told.error_code, told.endpoint_type) == (2, 0, 2)
+    assert (answer.controller_id, answer.error_code, answer.endpoint_type) == (2, 0, 2)
     assert (tell(1).error_code, tell(1).brokers) == (114, ())
     assert (tell(7).error_code, tell(7).brokers) == (115, ())
 

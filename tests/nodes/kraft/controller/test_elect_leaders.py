@@ -36,7 +36,7 @@ def elect(kind: int, *wanted: tuple[str, list[int]], everything: bool = False) -
     )
 
 
-def told(response: Any) -> dict[tuple[str, int], int]:
+def answered(response: Any) -> dict[tuple[str, int], int]:
     assert response.error_code == 0
     return {
         (topic.topic, each.partition_id): int(each.error_code)
@@ -79,7 +79,7 @@ def test_the_preferred_replica_leads_again(harness: Harness) -> None:
     """One record: another leader and leader epoch, the same ISR."""
     before = moved(harness).partition("t", 0)
     start = len(harness.log)
-    assert told(harness.ask(elect(PREFERRED, ("t", [0])))) == {("t", 0): 0}
+    assert answered(harness.ask(elect(PREFERRED, ("t", [0])))) == {("t", 0): 0}
     (record,) = harness.records(start)
     assert isinstance(record, IsrChangeRecord)
     after = harness.partition("t", 0)
@@ -91,10 +91,10 @@ def test_the_preferred_replica_leads_again(harness: Harness) -> None:
 def test_all_partitions_are_meant_where_none_is_named(harness: Harness) -> None:
     """Those that need no election are not told of, as in Kafka."""
     moved(harness)
-    assert told(harness.ask(elect(PREFERRED, everything=True))) == {("t", 0): 0}
+    assert answered(harness.ask(elect(PREFERRED, everything=True))) == {("t", 0): 0}
     start = len(harness.log)
-    assert told(harness.ask(elect(PREFERRED, everything=True))) == {}
-    assert told(harness.ask(elect(UNCLEAN, everything=True))) == {}
+    assert answered(harness.ask(elect(PREFERRED, everything=True))) == {}
+    assert answered(harness.ask(elect(UNCLEAN, everything=True))) == {}
     assert len(harness.log) == start
 
 
@@ -105,25 +105,25 @@ def test_what_needs_no_election_or_cannot_have_one(harness: Harness) -> None:
     start = len(harness.log)
     asked = elect(PREFERRED, ("t", [0, 1, 2, -1]), ("u", [0]))
     expected = {("t", 0): 80, ("t", 1): 84, ("t", 2): 3, ("t", -1): 3, ("u", 0): 3}
-    assert told(harness.ask(asked)) == expected
+    assert answered(harness.ask(asked)) == expected
     harness.activate(4)  # there, but not in sync yet
     after_return = len(harness.log)
-    assert told(harness.ask(asked)) == expected
+    assert answered(harness.ask(asked)) == expected
     assert len(harness.log) == after_return > start
 
 
 def test_unclean(harness: Harness) -> None:
     """Only where nobody leads; the new leader is then all of the ISR. 83 where no replica is."""
     harness.create("t", assignment=[[4, 5]])
-    assert told(harness.ask(elect(UNCLEAN, ("t", [0])))) == {("t", 0): 84}
+    assert answered(harness.ask(elect(UNCLEAN, ("t", [0])))) == {("t", 0): 84}
     fence(harness, 5)
     fence(harness, 4)
     assert (harness.partition("t", 0).leader, harness.partition("t", 0).isr) == (-1, (4,))
-    assert told(harness.ask(elect(UNCLEAN, ("t", [0])))) == {("t", 0): 83}
+    assert answered(harness.ask(elect(UNCLEAN, ("t", [0])))) == {("t", 0): 83}
     harness.activate(5)
     assert harness.partition("t", 0).leader == -1
-    assert told(harness.ask(elect(PREFERRED, ("t", [0])))) == {("t", 0): 80}
-    assert told(harness.ask(elect(UNCLEAN, ("t", [0])))) == {("t", 0): 0}
+    assert answered(harness.ask(elect(PREFERRED, ("t", [0])))) == {("t", 0): 80}
+    assert answered(harness.ask(elect(UNCLEAN, ("t", [0])))) == {("t", 0): 0}
     assert (harness.partition("t", 0).leader, harness.partition("t", 0).isr) == (5, (5,))
 
 
@@ -136,7 +136,7 @@ def test_who_may(harness: Harness) -> None:
     assert (response.error_code, response.replica_election_results) == (31, ())
     allowed = creation("kafka-cluster", kind=CLUSTER, operation=ALTER)
     assert codes(ask_as(secured, ROOT, create_acls(allowed)))
-    assert told(ask_as(secured, ALICE, elect(PREFERRED, ("t", [0])))) == {("t", 0): 0}
+    assert answered(ask_as(secured, ALICE, elect(PREFERRED, ("t", [0])))) == {("t", 0): 0}
 
 
 def test_no_such_election(harness: Harness) -> None:
@@ -151,12 +151,12 @@ def test_not_too_many_at_once(harness: Harness, monkeypatch: pytest.MonkeyPatch)
     for number in range(3):
         join(harness, number, [5, 4])
     monkeypatch.setattr(elect_leaders, "MOST", 2)
-    first = told(harness.ask(elect(PREFERRED, everything=True)))
+    first = answered(harness.ask(elect(PREFERRED, everything=True)))
     assert first == {("t", 0): 0, ("t", 1): 0, ("t", 2): 44}
-    assert told(harness.ask(elect(PREFERRED, everything=True))) == {("t", 2): 0}
+    assert answered(harness.ask(elect(PREFERRED, everything=True))) == {("t", 2): 0}
 
 
-def test_a_retry_is_told_what_the_first_attempt_did(harness: Harness) -> None:
+def test_a_retry_is_answered_what_the_first_attempt_did(harness: Harness) -> None:
     """B.9.4; and a leader that falls with the records does not know."""
     moved(harness)
     request, ident = elect(PREFERRED, ("t", [0, 1])), b"0123456789abcdef"

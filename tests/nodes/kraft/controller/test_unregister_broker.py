@@ -140,7 +140,7 @@ def test_one_that_may_serve_is_kept_where_its_id_is_exclusive() -> None:
     assert deferred.ask(unregister(4)).error_code == 0
 
 
-def test_a_retry_is_told_what_the_first_attempt_did(harness: Harness) -> None:
+def test_a_retry_is_answered_what_the_first_attempt_did(harness: Harness) -> None:
     """B.9.4: not that the broker is unknown; also by the next controller."""
     first = ask_as(harness, ROOT, unregister(4), REQUEST_ID)
     assert isinstance(harness.records()[-1], RequestRecord)
@@ -173,7 +173,7 @@ def test_snapshots_and_replay_agree(harness: Harness) -> None:
     image = harness.committed
     restored = snapshot_of(image)
     assert (restored.brokers, restored.checksum) == (image.brokers, image.checksum)
-    told = {each.broker_id for each in entities(image) if isinstance(each, BrokerRecord)}
-    assert told == {5, 6}
+    registered = {each.broker_id for each in entities(image) if isinstance(each, BrokerRecord)}
+    assert registered == {5, 6}
     harness.fail_over()
     assert harness.committed.checksum == image.checksum

@@ -180,7 +180,7 @@ def request_of(**topics: tuple[int, ...]) -> Any:
     )
 
 
-def test_what_clients_are_told() -> None:
+def test_what_clients_are_answered() -> None:
     """86 for topics that are read, what was refused before, and one code for all of it."""
     request = request_of(a=(0,), b=(0, 1))
     refused = Map({("b", 1): ErrorCode.unknown_topic_or_partition})

@@ -110,7 +110,7 @@ def test_it_can_be_set_off(tmp_path: Path) -> None:
     with_admin(tmp_path, test, **{"auto.create.topics.enable": "false"})
 
 
-def test_who_may_not_create_is_told(tmp_path: Path) -> None:
+def test_who_may_not_create_is_refused(tmp_path: Path) -> None:
     """29, as Kafka says it; CREATE on the topic is enough where that on the cluster is missing."""
 
     async def test(plane: FakePlane, admin: Admin, forwarder: FakeForwarder) -> None:
@@ -128,7 +128,7 @@ def test_who_may_not_create_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a b", "x" * 250, "..", "__cluster_metadata", "a_b"])
-def test_a_name_that_no_topic_can_have_is_told(tmp_path: Path, name: str) -> None:
+def test_a_name_that_no_topic_can_have_is_refused(tmp_path: Path, name: str) -> None:
     """17, for which producers do not wait; "a_b" stands beside "a.b"."""
 
     async def test(plane: FakePlane, admin: Admin, forwarder: FakeForwarder) -> None:

@@ -136,7 +136,7 @@ def test_what_is_reported_of_an_answer_is_of_one_moment(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("renewed", [False, True])
-def test_a_lease_is_told_before_anybody_serves_by_it(
+def test_a_lease_is_reported_before_anybody_serves_by_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, renewed: bool
 ) -> None:
     """The data plane looks at the state whenever it likes; a renewal takes nothing from it."""

@@ -144,8 +144,8 @@ def test_producers(tmp_path: Path) -> None:
         }
         expected = {("a", 0): 0, ("a", 1): 6, ("a", 2): 6, ("a", 9): 3, ("b", 0): 29, ("c", 0): 3}
         assert codes == expected
-        told = response.topics[0].partitions[0].active_producers
-        assert [(each.producer_id, each.producer_epoch, each.last_sequence) for each in told] == [
+        active = response.topics[0].partitions[0].active_producers
+        assert [(each.producer_id, each.producer_epoch, each.last_sequence) for each in active] == [
             (4, 0, 9),
             (12, 3, 9),
         ]

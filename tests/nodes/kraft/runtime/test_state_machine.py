@@ -20,7 +20,7 @@ from nodes.kraft.wire.records import PartitionRecord, RemoveTopicRecord, TopicRe
 EPOCH = 3
 
 
-class Told:
+class Reports:
     """A state machine whose events and notes are kept."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ def batch_of(builder: RecordBatchBuilder) -> Batch:
 
 
 def test_who_made_a_batch_and_who_reads_it_come_to_the_same() -> None:
-    maker, reader = Told(), Told()
+    maker, reader = Reports(), Reports()
     image, end = EMPTY, 0
     for name in ("a", "b", "c"):
         builder = topic(image, end, name)
@@ -77,7 +77,7 @@ def test_who_made_a_batch_and_who_reads_it_come_to_the_same() -> None:
 
 
 def test_a_change_of_another_state_than_the_committed_one_counts_for_nothing() -> None:
-    reported = Told()
+    reported = Reports()
     builder = topic(EMPTY, 0, "a")
     elsewhere = topic(EMPTY, 0, "elsewhere")
     reported.machine.append(batch_of(builder))
@@ -89,7 +89,7 @@ def test_a_change_of_another_state_than_the_committed_one_counts_for_nothing() -
 
 
 def test_in_slices_each_of_whole_batches() -> None:
-    reported = Told()
+    reported = Reports()
     image, end, ends = EMPTY, 0, []
     for name in ("a", "b", "c"):
         builder = topic(image, end, name)
@@ -104,7 +104,7 @@ def test_in_slices_each_of_whole_batches() -> None:
 
 
 def test_a_high_watermark_inside_of_a_batch() -> None:
-    reported = Told()
+    reported = Reports()
     builder = topic(EMPTY, 0, "a")
     reported.machine.append(batch_of(builder), builder.change())
     reported.machine.advance(2, math.inf)
@@ -115,7 +115,7 @@ def test_a_high_watermark_inside_of_a_batch() -> None:
 
 
 def test_a_record_that_does_not_fit_is_named() -> None:
-    reported = Told()
+    reported = Reports()
     builder = topic(EMPTY, 0, "a")
     unknown = RemoveTopicRecord(topic_id=uuid.uuid4())
     values = (*builder.encoded(), encode_record(unknown))
