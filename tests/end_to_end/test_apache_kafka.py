@@ -150,7 +150,7 @@ def isr_that_never_was(folder: Path) -> None:
     """A leader is said to have been shown another ISR than the log has."""
 
     def shown(asked: dict[str, Any], answer: dict[str, Any]) -> Answer:
-        if asked["f"] != "follow" or answer["type"] != "ok" or not answer["value"]:
+        if asked["f"] != "follow" or answer["type"] != "ok" or not answer.get("value"):
             return None
         topic = answer["value"]
         first, *others = topic["partitions"]

@@ -147,6 +147,8 @@ class Channel:
         if self._streams is not None and _is_over(*self._streams):
             self.close()
         if self._streams is None:
+            if self._address is not None:
+                self._host, self._port = self._address()
             context = self._security.tls
             streams = await asyncio.open_connection(
                 self._host,

@@ -45,6 +45,7 @@ def test_new_and_lagging_nodes_begin_with_a_snapshot(tmp_path: Path) -> None:
     with Loopback(tmp_path, controllers=3, brokers=1, **settings) as cluster:
         leader = cluster.ready()
         lagging = next(name for name in ("c1", "c2", "c3") if name != leader)
+        until(lambda: cluster.events(lagging, "append"))
         cluster.kill(lagging)
         behind = [event["end_offset"] for event in cluster.events(lagging, "append")][-1]
         creates(cluster, 0, 15)

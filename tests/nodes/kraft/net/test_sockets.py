@@ -175,6 +175,22 @@ def test_no_listener_means_not_sent() -> None:
     asyncio.run(main())
 
 
+def test_a_channel_goes_where_the_other_node_is_by_now() -> None:
+    """A.1.10: a controller was asked at a wrong address before its right one was learned."""
+
+    async def body(_: Listener, port: int) -> None:
+        wrong = ("127.0.0.1", free_port())
+        known = [wrong]
+        channel = Channel(*wrong, "t", address=lambda: known[-1])
+        with pytest.raises(NotSent):
+            await channel.call(DescribeNodeRequest(), 5)
+        known.append(("127.0.0.1", port))
+        await channel.call(DescribeNodeRequest(), 5)
+        channel.close()
+
+    with_listener(echo, body)
+
+
 def test_no_answer_means_fate_unknown_and_a_late_answer_is_nobodys() -> None:
     held: list[RequestContext] = []
 

@@ -1,12 +1,17 @@
 """A broker killed and started again, with `broker.takeover=deferred`: real processes."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.nodes.kraft.loopback import Loopback, until
 
 pytestmark = pytest.mark.xdist_group("takeover")
+
+
+ATTEMPTS = 4
+"""On a busy machine a process may come up too late to have anything to wait for."""
 
 
 def test_the_next_process_waits_for_the_end_of_the_lease(tmp_path: Path) -> None:
@@ -20,24 +25,24 @@ def test_the_next_process_waits_for_the_end_of_the_lease(tmp_path: Path) -> None
         broker_lease_ms="8000",
     ) as cluster:
         cluster.ready()
-        cluster.kill("b1")
-        lease_end = cluster.events("b1", "lease")[-1]["end_ns"]
-        cluster.start("b1")
+        assert any(waits_for_the_lease(cluster, attempt + 2) for attempt in range(ATTEMPTS))
 
-        def moves() -> list[tuple[str, int]]:
-            (*_, booted) = cluster.events("b1", "boot")
-            return [
-                (event["after"], event["time_ns"])
-                for event in cluster.events("b1", "bstate")
-                if event["incarnation"] == booted["incarnation"]
-            ]
 
-        until(lambda: len(cluster.events("b1", "boot")) == 2)
-        until(moves)
-        ((after, active_ns),) = moves()
-        assert after == "ACTIVE" and active_ns > lease_end
-        waited = [
-            event for event in cluster.events("b1", "heartbeat") if event["next_state"] == "FENCED"
-        ]
-        assert waited
-        assert all((each["error"], each["answered_epoch"]) == (0, -1) for each in waited)
+def waits_for_the_lease(cluster: Loopback, process: int) -> bool:
+    """Whether the broker's next process, its `process`th, was up before the lease ended and had to
+    wait. However late it came, it serves after that end."""
+    cluster.kill("b1")
+    lease_end = cluster.events("b1", "lease")[-1]["end_ns"]
+    cluster.start("b1")
+    until(lambda: len(cluster.events("b1", "boot")) == process)
+    incarnation = cluster.events("b1", "boot")[-1]["incarnation"]
+
+    def own(kind: str) -> list[dict[str, Any]]:
+        return [e for e in cluster.events("b1", kind) if e["incarnation"] == incarnation]
+
+    until(lambda: own("bstate"))
+    (move,) = own("bstate")
+    assert move["after"] == "ACTIVE" and move["time_ns"] > lease_end
+    waited = [event for event in own("heartbeat") if event["next_state"] == "FENCED"]
+    assert all((each["error"], each["answered_epoch"]) == (0, -1) for each in waited)
+    return bool(waited)
