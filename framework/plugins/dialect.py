@@ -52,8 +52,11 @@ class Leadership(Generic[Request, Response]):
     shown: Callable[[Response], bool]
 
 
-Exchanges: TypeAlias = Mapping[str, Exchange[Any, Any]]
+AnyExchange: TypeAlias = Exchange[Any, Any]
+"""One of a table of them: whoever asks gives `answer` the response to its own `request`."""
+Exchanges: TypeAlias = Mapping[str, AnyExchange]
 """By the f of operations."""
+AnyLeadership: TypeAlias = Leadership[Any, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,5 +73,5 @@ class Dialect:
     exchanges: Exchanges = field(default_factory=dict)
     of_client: Callable[[Cluster], Exchanges] = lambda _: {}
     of_observer: Callable[[Cluster], Exchanges] = lambda _: {}
-    messages: Mapping[type[Any], type[Any]] = field(default_factory=dict)
-    leadership: Leadership[Any, Any] | None = None
+    messages: Mapping[type, type] = field(default_factory=dict)
+    leadership: AnyLeadership | None = None

@@ -2,9 +2,9 @@
 
 import time
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from kio.static.protocol import RequestPayload
+from kio.static.protocol import RequestPayload, ResponsePayload
 
 from workloads.kafka.connection import Breakdown, Connection
 
@@ -24,7 +24,7 @@ class BrokerClient:
 
     def call(
         self, request: RequestPayload, *, node: str | None = None, deadline_s: float = DEADLINE_S
-    ) -> tuple[str, Any]:
+    ) -> tuple[str, ResponsePayload]:
         """(node, response). Raises `NotSent`, `FateUnknown`."""
         name = node or self._names[self._position]
         if node is None:

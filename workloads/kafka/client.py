@@ -3,12 +3,11 @@
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
-from kio.static.protocol import RequestPayload
+from kio.static.protocol import RequestPayload, ResponsePayload
 
 from framework.history.event import Completion, Invocation
-from framework.plugins.dialect import Exchange, Exchanges, UnexpectedResponse
+from framework.plugins.dialect import AnyExchange, Exchanges, UnexpectedResponse
 from framework.plugins.outcomes import CLIENT_TIMED_OUT, Failure, Ok, Refused, completion
 from framework.plugins.system import Cluster
 from workloads.kafka.broker_client import BrokerClient
@@ -66,8 +65,8 @@ class KafkaClient:
             connection.close()
 
     def _asked(
-        self, invocation: Invocation, exchange: Exchange[Any, Any], request: RequestPayload
-    ) -> tuple[str, Any]:
+        self, invocation: Invocation, exchange: AnyExchange, request: RequestPayload
+    ) -> tuple[str, ResponsePayload]:
         """(node, response), the last one where there is more to be asked."""
         deadline = time.monotonic() + SEARCH_S
         node, response = self._call(invocation, exchange.at, request)
@@ -79,7 +78,9 @@ class KafkaClient:
             node, response = self._call(invocation, exchange.at, further.request)
         return node, response
 
-    def _call(self, invocation: Invocation, at: str, request: RequestPayload) -> tuple[str, Any]:
+    def _call(
+        self, invocation: Invocation, at: str, request: RequestPayload
+    ) -> tuple[str, ResponsePayload]:
         if at == "broker":
             return self._broker.call(request, node=invocation.node)
         return self._controller.call(request, read=invocation.f in self._outcomes.reads)

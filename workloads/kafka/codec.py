@@ -8,14 +8,18 @@ import io
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
 from kio.index import load_response_schema
 from kio.serial import entity_writer
 from kio.static.primitive import i32
-from kio.static.protocol import RequestPayload
+from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
+from framework.plugins.dialect import UnexpectedResponse
 from workloads.kafka.entities import reader_of
+
+E = TypeVar("E", bound=Entity)
+R = TypeVar("R", bound=ResponsePayload)
 
 
 class MalformedResponse(Exception):
@@ -26,7 +30,7 @@ class MalformedResponse(Exception):
 class Codec:
     """`messages`: types of requests that Kafka does not have, with those of their responses."""
 
-    messages: Mapping[type[Any], type[Any]] = field(default_factory=dict)
+    messages: Mapping[type, type] = field(default_factory=dict)
 
     def encode_request(
         self, request: RequestPayload, *, correlation_id: int, client_id: str
@@ -44,7 +48,9 @@ class Codec:
         data = buffer.getvalue()
         return struct.pack(">i", len(data)) + data
 
-    def decode_response(self, request: RequestPayload, data: bytes, *, correlation_id: int) -> Any:
+    def decode_response(
+        self, request: RequestPayload, data: bytes, *, correlation_id: int
+    ) -> ResponsePayload:
         """The response in the bytes after the length. Raises `MalformedResponse`, also where it
         answers another request: its body is not looked at then."""
         schema = self._response_to(request)
@@ -55,12 +61,20 @@ class Codec:
             )
         return _read(schema, data, size)[0]
 
-    def _response_to(self, request: RequestPayload) -> Any:
-        own = self.messages.get(type(request))
+    def _response_to(self, request: RequestPayload) -> type[ResponsePayload]:
+        own: type[ResponsePayload] | None = self.messages.get(type(request))
         return own or load_response_schema(request.__api_key__, request.__version__)
 
 
-def _read(schema: Any, data: bytes, at: int) -> tuple[Any, int]:
+def expected(schema: type[R], response: ResponsePayload) -> R:
+    """The response, which is one to a request whose responses are of that schema. Raises
+    `UnexpectedResponse`."""
+    if not isinstance(response, schema):
+        raise UnexpectedResponse(f"{response!r:.300}")
+    return response
+
+
+def _read(schema: type[E], data: bytes, at: int) -> tuple[E, int]:
     """An entity, and how many bytes it took."""
     try:
         return reader_of(schema)(data, at)

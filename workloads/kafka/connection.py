@@ -11,9 +11,9 @@ import struct
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
-from kio.static.protocol import RequestPayload
+from kio.static.protocol import RequestPayload, ResponsePayload
 
 from framework.plugins.dialect import UnexpectedResponse
 from framework.plugins.outcomes import (
@@ -76,7 +76,7 @@ class Connection:
         self._socket: socket.socket | None = None
         self._correlation_id = 0
 
-    def call(self, request: RequestPayload, deadline: float) -> Any:
+    def call(self, request: RequestPayload, deadline: float) -> ResponsePayload:
         """Send a kio request entity; its response entity. `deadline` is on the clock of
         `time.monotonic`. Raises `NotSent`, `FateUnknown`."""
         connected = self._sent(request, deadline)
@@ -123,7 +123,7 @@ class Connection:
                 raise NotSent(f"connect: {error}") from error
         return self._socket
 
-    def _response(self, request: RequestPayload, data: bytes) -> Any:
+    def _response(self, request: RequestPayload, data: bytes) -> ResponsePayload:
         try:
             return self._codec.decode_response(request, data, correlation_id=self._correlation_id)
         except MalformedResponse as error:

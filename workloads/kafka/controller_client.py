@@ -10,13 +10,13 @@ effect finds the active controller before the first request, and again after one
 
 import time
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import tenacity
 from kio.schema.errors import ErrorCode
-from kio.static.protocol import RequestPayload
+from kio.static.protocol import RequestPayload, ResponsePayload
 
-from framework.plugins.dialect import Leadership
+from framework.plugins.dialect import AnyLeadership
 from framework.plugins.outcomes import OutcomeTable
 from workloads.kafka.connection import Breakdown, Connection, FateUnknown, NotSent
 from workloads.kafka.messages import name_of
@@ -33,7 +33,7 @@ ROUND_PAUSE_S: Final = 0.05
 class NotActive(Exception):
     """The controller `node` answered that it is not the active one."""
 
-    def __init__(self, node: str, response: Any) -> None:
+    def __init__(self, node: str, response: ResponsePayload) -> None:
         super().__init__(f"{node} is not the active controller")
         self.node = node
         self.response = response
@@ -47,7 +47,7 @@ class ControllerClient:
         connections: Mapping[str, Connection],
         outcomes: OutcomeTable,
         first: int = 0,
-        leadership: Leadership[Any, Any] | None = None,
+        leadership: AnyLeadership | None = None,
     ) -> None:
         """`connections`: a controller's name to a connection to its control listener. `first`:
         the position of the one to ask first. `leadership`: how to find the active one; None: by
@@ -66,7 +66,7 @@ class ControllerClient:
         read: bool = False,
         search_s: float = SEARCH_S,
         deadline_s: float = DEADLINE_S,
-    ) -> tuple[str, Any]:
+    ) -> tuple[str, ResponsePayload]:
         """(node, response). The response is NOT_CONTROLLER where no controller was active in
         time. Raises `NotSent`, `FateUnknown` (of a read: the last of several)."""
         harmless: tuple[type[Exception], ...] = (NotSent,)
@@ -94,14 +94,16 @@ class ControllerClient:
         if self._position == 0:
             time.sleep(ROUND_PAUSE_S)
 
-    def _attempt(self, request: RequestPayload, read: bool, deadline: float) -> tuple[str, Any]:
+    def _attempt(
+        self, request: RequestPayload, read: bool, deadline: float
+    ) -> tuple[str, ResponsePayload]:
         """Ask the controller whose turn it is; after a failure it is the next one's turn."""
         name = self._names[self._position]
         if read:
             deadline = min(deadline, time.monotonic() + READ_ATTEMPT_S)
         try:
             response = self._connections[name].call(request, deadline)
-            if response.error_code == ErrorCode.not_controller:
+            if getattr(response, "error_code", None) == ErrorCode.not_controller:
                 raise NotActive(name, response)
         except (NotActive, Breakdown) as error:
             self._position = (self._position + 1) % len(self._names)
@@ -110,7 +112,7 @@ class ControllerClient:
             raise
         return name, response
 
-    def _find(self, leadership: Leadership[Any, Any], search_s: float) -> None:
+    def _find(self, leadership: AnyLeadership, search_s: float) -> None:
         """Until it is the active controller's turn. Raises `NotSent`."""
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type((NotActive, Breakdown)),
@@ -124,7 +126,7 @@ class ControllerClient:
             raise NotSent(f"no active controller was found: {error}") from error
         self._found = True
 
-    def _look(self, leadership: Leadership[Any, Any]) -> None:
+    def _look(self, leadership: AnyLeadership) -> None:
         """Ask the one whose turn it is."""
         name, response = self._attempt(leadership.request, True, float("inf"))
         if not leadership.shown(response):

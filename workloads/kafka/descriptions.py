@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from kio.schema.describe_cluster.v0 import request as cluster
 from kio.schema.describe_cluster.v0 import response as clustered
@@ -16,7 +16,7 @@ from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import i8, i32, i64
 
 from framework.history.event import Invocation
-from framework.plugins.dialect import Exchange
+from framework.plugins.dialect import Exchange, Exchanges
 from framework.plugins.outcomes import Answer, Ok
 from workloads.kafka.log_messages import TIMESTAMPS
 from workloads.kafka.messages import partitions_of, refused, the_one
@@ -186,7 +186,7 @@ PASSED_ON: Final = ("describe-quorum", "broker")
 """A question that brokers pass on to the active controller. Where nodes have no view of their own
 to tell, those that are both are asked as brokers as well: else nobody but the leader says who
 leads."""
-EXCHANGES: Final[Mapping[str, Exchange[Any, Any]]] = {
+EXCHANGES: Final[Exchanges] = {
     "describe-quorum": Exchange(at="controller", request=quorum_request, answer=quorum_answer),
     "describe-cluster": Exchange(at="broker", request=cluster_request, answer=cluster_answer),
     "describe-topics": Exchange(at="broker", request=topics_request, answer=topics_answer),

@@ -9,23 +9,25 @@ from collections.abc import Callable
 from dataclasses import Field, fields, is_dataclass
 from functools import cache
 from types import NoneType
-from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
+from typing import TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 from kio.serial._implicit_defaults import get_tagged_field_default
 from kio.serial._parse import get_reader
 from kio.serial.readers import read_int8, read_legacy_array_length, read_unsigned_varint
+from kio.static.protocol import Entity
 
-Reader: TypeAlias = Callable[[bytes, int], tuple[Any, int]]
+E = TypeVar("E", bound=Entity)
+Reader: TypeAlias = Callable[[bytes, int], tuple[object, int]]
 """(bytes, position) -> (value, how many bytes it took). Raises where there is none."""
 
 
 @cache
-def reader_of(schema: type[Any]) -> Reader:
+def reader_of(schema: type[E]) -> Callable[[bytes, int], tuple[E, int]]:
     """Reads an entity of this type."""
     hints = get_type_hints(schema)
     plain: list[tuple[str, Reader]] = []
     tagged: dict[int, tuple[str, Reader]] = {}
-    defaults: dict[str, Any] = {}
+    defaults: dict[str, object] = {}
     for field in fields(schema):
         if "tag" in field.metadata:
             reader = _field(schema, field, hints[field.name], tagged=True)
@@ -34,7 +36,7 @@ def reader_of(schema: type[Any]) -> Reader:
         else:
             plain.append((field.name, _field(schema, field, hints[field.name], tagged=False)))
 
-    def read(data: bytes, start: int) -> tuple[Any, int]:
+    def read(data: bytes, start: int) -> tuple[E, int]:
         values, at = dict(defaults), start
         for name, reader in plain:
             values[name], size = reader(data, at)
@@ -47,7 +49,7 @@ def reader_of(schema: type[Any]) -> Reader:
 
 
 def _read_tagged(
-    tagged: dict[int, tuple[str, Reader]], values: dict[str, Any], data: bytes, at: int
+    tagged: dict[int, tuple[str, Reader]], values: dict[str, object], data: bytes, at: int
 ) -> int:
     """The position after the tagged fields; those that are known are added to `values`."""
     count, step = read_unsigned_varint(data, at)
@@ -68,7 +70,7 @@ def _read_tagged(
     return at
 
 
-def _field(schema: type[Any], field: Field[Any], hint: Any, *, tagged: bool) -> Reader:
+def _field(schema: type[Entity], field: Field[object], hint: object, *, tagged: bool) -> Reader:
     kind, nullable = _without_none(hint)
     if get_origin(kind) is tuple:
         element, _ = _without_none(get_args(kind)[0])
@@ -78,14 +80,14 @@ def _field(schema: type[Any], field: Field[Any], hint: Any, *, tagged: bool) -> 
     return _one(schema, field, kind, nullable)
 
 
-def _one(schema: type[Any], field: Field[Any], kind: Any, nullable: bool) -> Reader:
+def _one(schema: type[Entity], field: Field[object], kind: object, nullable: bool) -> Reader:
     if isinstance(kind, type) and is_dataclass(kind):
         return reader_of(kind)
     reader: Reader = get_reader(field.metadata["kafka_type"], schema.__flexible__, nullable)
     return reader
 
 
-def _without_none(hint: Any) -> tuple[Any, bool]:
+def _without_none(hint: object) -> tuple[object, bool]:
     """A type without `| None`, and whether it had that."""
     parts = get_args(hint)
     if NoneType not in parts:
@@ -94,7 +96,7 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
 
 
 def _array(element: Reader, flexible: bool, nullable: bool) -> Reader:
-    def read(data: bytes, start: int) -> tuple[Any, int]:
+    def read(data: bytes, start: int) -> tuple[object, int]:
         length, size = (read_unsigned_varint if flexible else read_legacy_array_length)(data, start)
         count, at = length - flexible, start + size
         if count == -1 and nullable:
@@ -114,7 +116,7 @@ def _array(element: Reader, flexible: bool, nullable: bool) -> Reader:
 def _nullable(entity: Reader) -> Reader:
     """A byte before it says whether it is there: -1 for null."""
 
-    def read(data: bytes, at: int) -> tuple[Any, int]:
+    def read(data: bytes, at: int) -> tuple[object, int]:
         marker, size = read_int8(data, at)
         if marker == -1:
             return None, size

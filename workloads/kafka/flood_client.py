@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import IO, Final
 
 import tenacity
+from kio.schema.produce.v9.response import ProduceResponse
 from kio.static.protocol import RequestPayload
 
 from framework.generators import op
@@ -33,7 +34,7 @@ from framework.plugins.workload import Client
 from workloads.kafka.batches import one_value
 from workloads.kafka.broker_client import BrokerClient
 from workloads.kafka.client import connections
-from workloads.kafka.codec import Codec, MalformedResponse
+from workloads.kafka.codec import Codec, MalformedResponse, expected
 from workloads.kafka.flooder import BEGUN
 from workloads.kafka.leaders import Leaders, NoAnswer
 from workloads.kafka.log_messages import produce_answer, produce_request
@@ -89,7 +90,8 @@ class Target:
             response = Codec().decode_response(
                 self.request, bytes.fromhex(answer), correlation_id=CORRELATION_ID
             )
-            return not isinstance(produce_answer(self.produce, response, None), Ok)
+            produced = expected(ProduceResponse, response)
+            return not isinstance(produce_answer(self.produce, produced, None), Ok)
         except (MalformedResponse, UnexpectedResponse):
             return True
 

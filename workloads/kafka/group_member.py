@@ -16,14 +16,17 @@ import os
 import select
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.structs import OffsetAndMetadata
+
+from framework.history.event import Json
+from workloads.kafka.operations.groups import Assigned, MemberFetched
 
 REBALANCED: Final = "REBALANCED"
 """The member is not, or no longer, in the generation that it is asked to act in."""
@@ -65,20 +68,20 @@ class Generation:
 class Member(ConsumerRebalanceListener):  # type: ignore[misc]
     """The consumer. `now`: its generation; None: it is between two, or in no group."""
 
-    def __init__(self, settings: Mapping[str, Any], topics: list[str], asked_s: float) -> None:
+    def __init__(self, settings: Mapping[str, Json], topics: list[str], asked_s: float) -> None:
         """`asked_s`: when it was asked to join, by the machine's monotonic clock."""
         self.now: Generation | None = None
         self._settings, self._topics, self._asked_s = settings, topics, asked_s
-        self._made: Any = None
+        self._made: KafkaConsumer | None = None
 
     @property
-    def _consumer(self) -> Any:
+    def _consumer(self) -> KafkaConsumer:
         """Made when it is first needed: it asks a broker at once, which may be down."""
         if self._made is None:
             self._made = self._new()
         return self._made
 
-    def _new(self) -> Any:
+    def _new(self) -> KafkaConsumer:
         return KafkaConsumer(
             **self._settings,
             auto_offset_reset="earliest",
@@ -97,13 +100,13 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
 
     # --- rebalances -----------------------------------------------------------------------
 
-    def on_partitions_revoked(self, revoked: Any) -> None:
+    def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
         self.now = None
 
-    def on_partitions_lost(self, lost: Any) -> None:
+    def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> None:
         self.now = None
 
-    def on_partitions_assigned(self, assigned: Any) -> None:
+    def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         metadata = self._consumer.group_metadata()
         self._consumer.pause(*assigned)
         if metadata.generation_id >= 0:
@@ -135,15 +138,15 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
 
     # --- operations -----------------------------------------------------------------------
 
-    def join(self) -> Mapping[str, Any]:
+    def join(self) -> Json:
         """Become a member."""
-        return self._until_assigned(self._asked_s)
+        return self._until_assigned(self._asked_s).to_json()
 
-    def assignment(self) -> Mapping[str, Any]:
+    def assignment(self) -> Json:
         """What it reads; waits for it."""
-        return self._until_assigned(time.monotonic())
+        return self._until_assigned(time.monotonic()).to_json()
 
-    def _until_assigned(self, asked_s: float) -> Mapping[str, Any]:
+    def _until_assigned(self, asked_s: float) -> Assigned:
         """Brokers that are down or fenced make the library raise, whose users go on polling."""
         deadline = asked_s + JOIN_S
         last: Exception | None = None
@@ -158,7 +161,7 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
                     return reported
         raise NotDone(NOT_ASSIGNED, f"no generation within {JOIN_S:g} s: {last!r}")
 
-    def _assignment(self) -> Mapping[str, Any] | None:
+    def _assignment(self) -> Assigned | None:
         """A step on the way to it; None: there is none yet."""
         if not self.joined:
             if self._knows_topics():
@@ -168,15 +171,15 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
         now = self.now
         if now is None or not self._in(now):
             return None
-        positions = [[_key(each), self._position(each)] for each in now.assigned]
+        positions = tuple((_key(each), self._position(each)) for each in now.assigned)
         if not self._in(now):
             return None
-        return {
-            "generation": now.number,
-            "assigned": [_key(each) for each in now.assigned],
-            "positions": positions,
-            "id": now.member_id,
-        }
+        return Assigned(
+            generation=now.number,
+            assigned=tuple(map(_key, now.assigned)),
+            positions=positions,
+            id=now.member_id,
+        )
 
     def _knows_topics(self) -> bool:
         """`partitions_for_topic` alone waits for an answer for ever, while no broker gives one."""
@@ -190,7 +193,7 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
             raise NotDone(NOT_ASSIGNED, f"no position in {_key(partition)}")
         return int(position)
 
-    def fetch(self, key: str, start: int, generation: int) -> Mapping[str, Any]:
+    def fetch(self, key: str, start: int, generation: int) -> Json:
         """The next records of a partition; where there are none, also where it ends."""
         now, partition = self._acting(generation), _partition(key)
         if partition not in now.assigned or self._position(partition) != start:
@@ -204,16 +207,17 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
         for other, unasked in polled.items():
             if other != partition:  # it was to be handed those later
                 self._consumer.seek(other, unasked[0].offset)
-        records = [[each.offset, int(each.value)] for each in polled.get(partition, ())]
+        records = tuple((each.offset, int(each.value)) for each in polled.get(partition, ()))
         if records:
-            return {"records": records, "position": records[-1][0] + 1}
+            return MemberFetched(records=records, position=records[-1][0] + 1).to_json()
         self._acting(generation)
         if self._position(partition) != start:
             raise NotDone(POSITION_MOVED, f"no longer goes on from {start} in {key}")
         ends = self._consumer.end_offsets([partition], timeout_ms=int(CALL_S * 1000))
-        return {"records": [], "position": start, "high_watermark": int(ends[partition])}
+        end = int(ends[partition])
+        return MemberFetched(records=(), position=start, high_watermark=end).to_json()
 
-    def commit(self, key: str, offset: int, generation: int) -> Mapping[str, Any]:
+    def commit(self, key: str, offset: int, generation: int) -> Json:
         """One partition's offset."""
         now = self._acting(generation)
         offsets = {_partition(key): OffsetAndMetadata(offset, "", -1)}
@@ -222,7 +226,7 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
             raise RuntimeError("the generation changed during a commit")
         return {}
 
-    def leave(self) -> Mapping[str, Any]:
+    def leave(self) -> Json:
         """Say farewell."""
         self._consumer.close(autocommit=False, timeout_ms=int(CALL_S * 1000))
         return {}
@@ -237,9 +241,9 @@ def _partition(key: str) -> TopicPartition:
     return TopicPartition(topic, int(number))
 
 
-def answer(member: Member, request: Mapping[str, Any]) -> Mapping[str, Any]:
+def answer(member: Member, request: Mapping[str, Json]) -> Json:
     """{"ok": result}, or {"error": [code, message], "sent": whether anything may have been}."""
-    operations: Mapping[str, Callable[..., Mapping[str, Any]]] = {
+    operations: Mapping[str, Callable[..., Json]] = {
         "join": member.join,
         "assignment": member.assignment,
         "fetch": member.fetch,
@@ -248,7 +252,7 @@ def answer(member: Member, request: Mapping[str, Any]) -> Mapping[str, Any]:
     }
     arguments = {name: value for name, value in request.items() if name != "do"}
     try:
-        return {"ok": operations[request["do"]](**arguments)}
+        return {"ok": operations[str(request["do"])](**arguments)}
     except NotDone as error:
         return {"error": [error.code, str(error)], "sent": False}
     except Exception as error:  # whatever the library raises

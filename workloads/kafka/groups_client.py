@@ -15,6 +15,9 @@ from typing import Final
 
 import tenacity
 from kio.schema.errors import ErrorCode
+from kio.schema.find_coordinator.v3.response import FindCoordinatorResponse
+from kio.schema.offset_commit.v8.response import OffsetCommitResponse
+from kio.schema.offset_fetch.v7.response import OffsetFetchResponse
 from kio.static.protocol import RequestPayload
 
 from framework.history.event import Completion, Invocation, Json
@@ -24,7 +27,7 @@ from framework.plugins.outcomes import Failure, Ok, Refused, completion
 from framework.plugins.system import Cluster
 from workloads.kafka.broker_client import BrokerClient
 from workloads.kafka.client import connections
-from workloads.kafka.codec import Codec
+from workloads.kafka.codec import Codec, expected
 from workloads.kafka.connection import Breakdown, no_answer
 from workloads.kafka.group_messages import (
     commit_answer,
@@ -226,10 +229,11 @@ class GroupsClient:
                 node, response = self._any.call(coordinator_request(group), deadline_s=LOOKUP_S)
             except Breakdown as error:
                 raise NoAnswer(error.code, str(error), error.node) from error
-            if response.error_code != 0:
-                refusal = refused(response.error_code, response.error_message)
+            found = expected(FindCoordinatorResponse, response)
+            if found.error_code != 0:
+                refusal = refused(found.error_code, found.error_message)
                 raise NoAnswer(refusal.code, refusal.message, node)
-            name = self._names.get(int(response.node_id))
+            name = self._names.get(int(found.node_id))
             if name is None:
                 raise NoAnswer("COORDINATOR_NOT_AVAILABLE", f"{node} knows none", node)
             self._coordinators[group] = name
@@ -240,7 +244,11 @@ class GroupsClient:
         request: RequestPayload = (committed_request if reads else commit_request)(invocation)
         try:
             response = self._brokers[node].call(request, time.monotonic() + ATTEMPT_S)
-            answer = (committed_answer if reads else commit_answer)(invocation, response)
+            answer = (
+                committed_answer(invocation, expected(OffsetFetchResponse, response))
+                if reads
+                else commit_answer(invocation, expected(OffsetCommitResponse, response))
+            )
         except (Breakdown, UnexpectedResponse) as error:
             return no_answer(self._outcomes, invocation.f, error)
         if isinstance(answer, Refused):

@@ -4,8 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from kio.schema.metadata.v12.response import MetadataResponse
+
 from framework.generators import op
 from workloads.kafka.broker_client import BrokerClient
+from workloads.kafka.codec import expected
 from workloads.kafka.connection import Breakdown
 from workloads.kafka.messages import metadata_request
 from workloads.kafka.operations.partitions import partition_of
@@ -57,7 +60,7 @@ class Leaders:
             node, response = self._lookup.call(request, deadline_s=LOOKUP_S)
         except Breakdown as error:
             raise NoAnswer(error.code, str(error), error.node) from error
-        for found in response.topics:
+        for found in expected(MetadataResponse, response).topics:
             for each in found.partitions if found.name == topic else ():
                 name = self._names.get(each.leader_id)
                 if each.partition_index == number and name is not None:

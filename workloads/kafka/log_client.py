@@ -14,6 +14,10 @@ from typing import Final
 
 import tenacity
 from kio.schema.errors import ErrorCode
+from kio.schema.fetch.v12.response import FetchResponse
+from kio.schema.init_producer_id.v4.response import InitProducerIdResponse
+from kio.schema.list_offsets.v7.response import ListOffsetsResponse
+from kio.schema.produce.v9.response import ProduceResponse
 from kio.static.protocol import RequestPayload
 
 from framework.history.event import Completion, Invocation
@@ -24,7 +28,7 @@ from framework.plugins.system import Cluster
 from workloads.kafka.batches import NO_PRODUCER, one_value
 from workloads.kafka.broker_client import BrokerClient
 from workloads.kafka.client import KafkaClient, connections
-from workloads.kafka.codec import Codec
+from workloads.kafka.codec import Codec, expected
 from workloads.kafka.connection import Breakdown, no_answer
 from workloads.kafka.leaders import Leader, Leaders, NoAnswer
 from workloads.kafka.log_messages import (
@@ -203,16 +207,18 @@ class LogClient:
             )
         response = connection.call(request, deadline)
         if invocation.f == "produce":
-            return produce_answer(invocation, response, leader.topic_id)
+            produced = expected(ProduceResponse, response)
+            return produce_answer(invocation, produced, leader.topic_id)
         if invocation.f == "fetch":
             return fetch_answer(
                 invocation,
-                response,
+                expected(FetchResponse, response),
                 leader.epoch,
                 leader.topic_id,
                 watermark_first=self._dialect.watermark_first,
             )
-        return list_offsets_answer(invocation, response, leader.epoch, leader.topic_id)
+        listed = expected(ListOffsetsResponse, response)
+        return list_offsets_answer(invocation, listed, leader.epoch, leader.topic_id)
 
     # --- the idempotent producer ----------------------------------------------------------
 
@@ -222,9 +228,10 @@ class LogClient:
                 node, response = self._any.call(producer_id_request(), deadline_s=ATTEMPT_S)
             except Breakdown as error:
                 raise NoAnswer(error.code, str(error), error.node) from error
-            if response.error_code != 0:
-                raise NoAnswer(name_of(response.error_code), "InitProducerId", node)
-            identity = (int(response.producer_id), int(response.producer_epoch))
+            made = expected(InitProducerIdResponse, response)
+            if made.error_code != 0:
+                raise NoAnswer(name_of(made.error_code), "InitProducerId", node)
+            identity = (int(made.producer_id), int(made.producer_epoch))
             self._producer = Producer(identity, {})
         return self._producer
 

@@ -6,8 +6,8 @@ of an ok, or the code of a refusal. Shapes of keys and values: `workloads.kafka.
 
 import datetime
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeVar
 
 from kio.schema.alter_partition.v3 import request as alter
 from kio.schema.alter_partition.v3 import response as altered
@@ -24,7 +24,7 @@ from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import i8, i16, i32, i32Timedelta, i64
 
 from framework.history.event import Invocation
-from framework.plugins.dialect import Exchange, UnexpectedResponse
+from framework.plugins.dialect import Exchange, Exchanges, UnexpectedResponse
 from framework.plugins.outcomes import Answer, Ok, Refused
 from workloads.kafka.operations.brokers import AlterIsr, IsrState
 from workloads.kafka.operations.topics import (
@@ -189,7 +189,9 @@ def configs_answer(invocation: Invocation, response: configured.DescribeConfigsR
     return Ok(TopicConfigs(configs=_own_configs(topic.configs)).to_json())
 
 
-def _own_configs(reported: Iterable[Any]) -> Configs:
+def _own_configs(
+    reported: Iterable[created.CreatableTopicConfigs | configured.DescribeConfigsResourceResult],
+) -> Configs:
     return tuple((each.name, each.value) for each in reported if each.config_source == OF_THE_TOPIC)
 
 
@@ -218,7 +220,7 @@ def the_one(items: Sequence[T], matches: Callable[[T], bool]) -> T:
     return items[0]
 
 
-EXCHANGES: Final[Mapping[str, Exchange[Any, Any]]] = {
+EXCHANGES: Final[Exchanges] = {
     "create": Exchange(at="broker", request=create_request, answer=create_answer, forwarded=True),
     "delete": Exchange(at="broker", request=delete_request, answer=delete_answer, forwarded=True),
     "metadata": Exchange(at="broker", request=metadata_request, answer=metadata_answer),

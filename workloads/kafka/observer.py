@@ -7,15 +7,17 @@ not answer is waited for alone. Nothing is tried twice.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, cast
+from typing import Final, cast
+
+from kio.schema.list_offsets.v7.response import ListOffsetsResponse
 
 from framework.generators import op
 from framework.history.event import Completion, Invocation
 from framework.plugins.capabilities import WATCHED_LOG
-from framework.plugins.dialect import Dialect, Exchange, UnexpectedResponse
+from framework.plugins.dialect import Dialect, Exchanges, UnexpectedResponse
 from framework.plugins.outcomes import (
     Answer,
     Failure,
@@ -24,7 +26,7 @@ from framework.plugins.outcomes import (
     completion,
 )
 from framework.plugins.system import Cluster, NodeSpec, System
-from workloads.kafka.codec import Codec
+from workloads.kafka.codec import Codec, expected
 from workloads.kafka.connection import Breakdown, Connection, no_answer
 from workloads.kafka.descriptions import (
     EXCHANGES,
@@ -107,7 +109,8 @@ class NodeClient:
         connection = self._connections[listener]
         deadline = time.monotonic() + ANSWER_S
         if invocation.f == "log-ends":
-            return ends_answer(self._led, connection.call(ends_request(self._led), deadline))
+            ends = connection.call(ends_request(self._led), deadline)
+            return ends_answer(self._led, expected(ListOffsetsResponse, ends))
         exchange = self._exchanges[invocation.f]
         response = connection.call(exchange.request(invocation), deadline)
         while (further := exchange.then(response)) is not None:
@@ -123,7 +126,7 @@ class NodeClient:
             connection.close()
 
 
-def _exchanges(dialect: Dialect) -> Mapping[str, Exchange[Any, Any]]:
+def _exchanges(dialect: Dialect) -> Exchanges:
     return {**EXCHANGES, **dialect.exchanges}
 
 

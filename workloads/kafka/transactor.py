@@ -15,11 +15,12 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final, Protocol, cast
 from urllib.parse import urlsplit
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
+from framework.history.event import Json, Recorded
 from workloads.kafka import own_network
 
 COMMIT, ABORT, ABANDON = "commit", "abort", "abandon"
@@ -58,6 +59,16 @@ CONSUMER: Final = {
 }
 
 
+class Record(Protocol):
+    """What the library says of a message that was stored somewhere; of others it may say less."""
+
+    def error(self) -> KafkaError | None: ...
+    def topic(self) -> str: ...
+    def partition(self) -> int: ...
+    def offset(self) -> int: ...
+    def value(self) -> bytes: ...
+
+
 class NotDone(Exception):
     """The operation failed, and takes no effect. `code`: why."""
 
@@ -83,7 +94,7 @@ class Transactor:
 
     # --- the consumer ---------------------------------------------------------------------
 
-    def assign(self, keys: list[str], beginning: bool) -> Any:
+    def assign(self, keys: list[str], beginning: bool) -> Json:
         """Read these partitions: each from where the consumer is, or from what was committed; or
         all from the beginning."""
         new = [key for key in keys if beginning or key not in self._positions]
@@ -104,10 +115,10 @@ class Transactor:
         self._consumer.assign([_partition(key, offset) for key, offset in positions.items()])
         self._positions, self._at_end = dict(positions), set()
 
-    def poll(self) -> Any:
+    def poll(self) -> Json:
         """A micro-operation. It is only answered with nothing where all was read."""
-        records: dict[str, list[Any]] = {}
-        polled: list[Any] = self._consumer.consume(100, timeout=POLL_S)
+        records: dict[str, list[Json]] = {}
+        polled = cast("Sequence[Record]", self._consumer.consume(100, timeout=POLL_S))
         for message in polled:
             error = message.error()
             if error is not None and error.code() != KafkaError._PARTITION_EOF:
@@ -126,7 +137,7 @@ class Transactor:
 
     # --- the producer ---------------------------------------------------------------------
 
-    def txn(self, operations: list[Any], end: str) -> Any:
+    def txn(self, operations: Sequence[Recorded], end: str) -> Json:
         """The micro-operations as they were done, once they are committed."""
         self._end_s = time.monotonic() + OPERATION_S
         before = dict(self._positions)
@@ -160,7 +171,7 @@ class Transactor:
         made.init_transactions(INIT_S)
         return made
 
-    def _step(self, producer: Producer, operation: list[Any]) -> Any:
+    def _step(self, producer: Producer, operation: Recorded) -> Json:
         if operation[0] == "poll":
             return self.poll()
         _, key, value = operation
@@ -188,7 +199,7 @@ class Transactor:
                 producer.abort_transaction(ABORT_S)
                 self._producer = producer
 
-    def fence(self, transactional_id: str) -> Any:
+    def fence(self, transactional_id: str) -> Json:
         """A second producer of somebody's id comes, and goes."""
         self._initialized(transactional_id)
         return None
@@ -196,13 +207,13 @@ class Transactor:
 
 def _sent(producer: Producer, key: str, value: int, most_s: float) -> int:
     """The offset of what was sent and acknowledged."""
-    reports: list[Any] = []
+    reports: list[tuple[KafkaError | None, Record]] = []
     topic, partition = _split(key)
     producer.produce(
         topic,
         str(value).encode(),
         partition=partition,
-        on_delivery=lambda error, message: reports.append((error, message)),
+        on_delivery=lambda error, message: reports.append((error, cast("Record", message))),
     )
     producer.flush(most_s)
     if not reports:
@@ -236,9 +247,9 @@ def _code_and_message(error: Exception) -> tuple[str, str]:
     return getattr(error, "code", type(error).__name__), str(error)
 
 
-def answer(transactor: Transactor, request: Mapping[str, Any]) -> Mapping[str, Any]:
+def answer(transactor: Transactor, request: Mapping[str, Json]) -> Json:
     """{"ok": result}, or {"error": [code, message], "sent": whether it may take effect}."""
-    operations: Mapping[str, Callable[..., Any]] = {
+    operations: Mapping[str, Callable[..., Json]] = {
         "assign": transactor.assign,
         "poll": transactor.poll,
         "txn": transactor.txn,
@@ -246,7 +257,7 @@ def answer(transactor: Transactor, request: Mapping[str, Any]) -> Mapping[str, A
     }
     arguments = {name: value for name, value in request.items() if name != "do"}
     try:
-        return {"ok": operations[request["do"]](**arguments)}
+        return {"ok": operations[str(request["do"])](**arguments)}
     except Exception as error:  # whatever the library raises
         sent = request["do"] in WRITES and not isinstance(error, NotDone)
         return {"error": _code_and_message(error), "sent": sent}

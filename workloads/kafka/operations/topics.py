@@ -11,7 +11,7 @@ from workloads.kafka.operations.value import Value, omitted
 NAMES_A_TOPIC: Final = frozenset({"create", "delete", "describe", "follow", "metadata"})
 
 
-Configs: TypeAlias = tuple[tuple[str, str], ...]
+Configs: TypeAlias = tuple[tuple[str, str | None], ...]
 """Names and values of a topic's own configuration."""
 
 
@@ -22,7 +22,7 @@ class CreateTopic(Value):
     partitions: int | None = omitted()
     replication: int | None = omitted()
     assignment: tuple[tuple[int, ...], ...] | None = omitted()
-    configs: tuple[tuple[str, str], ...] | None = omitted()
+    configs: tuple[tuple[str, str | None], ...] | None = omitted()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class CreatedTopic(Value):
     topic_id: str
     num_partitions: int | None = omitted()
     replication_factor: int | None = omitted()
-    configs: tuple[tuple[str, str], ...] | None = omitted()
+    configs: tuple[tuple[str, str | None], ...] | None = omitted()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,7 +54,7 @@ class _Member:
 
 
 @cache
-def _members(cls: Any) -> Sequence[_Member]:
+def _members(cls: type) -> Sequence[_Member]:
     hints = get_type_hints(cls)
     return [
         _Member(
@@ -67,7 +67,7 @@ def _members(cls: Any) -> Sequence[_Member]:
     ]
 
 
-def _reader(hint: Any) -> Callable[[Recorded], Recorded]:
+def _reader(hint: object) -> Callable[[Recorded], Recorded]:
     parts = get_args(hint)
     if NoneType in parts:
         read = _reader(next(each for each in parts if each is not NoneType))
