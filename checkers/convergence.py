@@ -1,15 +1,16 @@
 """Once nothing is broken any more, all nodes come to one state (D.13).
 
-Judged on the time from the "final" mark until the first node is stopped: every node has applied
-what was committed, with one digest; every broker is active; every topic can be described, and
-every partition read that is fetched from; no partition is without a leader though a broker of its
-ISR works. Two digests of one offset are wrong at any time: a state is what its log makes it.
+The harness saw the cluster settle after the last heal, and clients can read every topic and
+partition that they ask for then. Where nodes tell of themselves, from the "final" mark until the
+first one is stopped: every node has applied what was committed, with one digest; every broker is
+active; no partition is without a leader though a broker of its ISR works. Two digests of one offset
+are wrong at any time: a state is what its log makes it.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from checkers.folds.brokers import FS as SYNTHETIC_FS
 from checkers.folds.brokers import KINDS as BROKERS
@@ -35,17 +36,17 @@ from framework.evidence.kinds import (
     Evidence,
     Exited,
     ImageDigest,
-    evidence_of,
 )
 from framework.evidence.machine import Machines
-from framework.evidence.run_events import RunEvents, phase_ns, settled, unhealed
+from framework.evidence.run_events import RunEvents, phase_ns, settled, unhealed, unshown
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, EVENTS, LEDGER, Clause, Count, Finding
 from framework.plugins.options import need_positive
 from framework.verdict import Verdict
 
-FS: Final = ("describe", "fetch")
+TOPIC: Final = "describe"
+FS: Final = (TOPIC, "metadata", "fetch")
 TRIES: Final = 2
 """A read that nobody answered may have met a bad moment; two did not."""
 
@@ -58,13 +59,23 @@ ONE_STATE: Final = Clause(
     sources=(EVENTS,),
     blind="states at offsets at which no two nodes tell a digest",
 )
+SETTLES: Final = Clause(
+    name="settles",
+    says="Once nothing is broken the cluster settles",
+    compares="signs that it did, one of each node of the plan and one of all together",
+    floor=2,
+    because="all of these: one node may keep others waiting, and each may be well though they "
+    "disagree",
+    sources=(LEDGER,),
+    blind="what the system does not look at before it says that it has settled",
+)
 CAUGHT_UP: Final = Clause(
     name="caught-up",
-    says="Once nothing is broken the cluster settles, and every node comes to what is committed",
+    says="Once nothing is broken every node comes to what is committed",
     compares="nodes of the plan whose log was followed to the end",
     floor=2,
     because="all of the plan's: each may stay behind",
-    sources=(LEDGER, EVENTS),
+    sources=(EVENTS,),
     blind="what is committed in the last seconds",
 )
 ACTIVE: Final = Clause(
@@ -93,7 +104,14 @@ LED: Final = Clause(
     sources=(CLIENTS, EVENTS),
     blind="partitions of brokers that clients play, who may be dead",
 )
-CLAUSES: Final = (ONE_STATE, CAUGHT_UP, ACTIVE, READABLE, LED)
+CLAUSES: Final = (ONE_STATE, SETTLES, CAUGHT_UP, ACTIVE, READABLE, LED)
+REPORTED_AS: Final[Mapping[Clause, type[Evidence]]] = {
+    ONE_STATE: ImageDigest,
+    CAUGHT_UP: Committed,
+    ACTIVE: BrokerStateChanged,
+    LED: BrokerStateChanged,
+}
+"""What nodes must report of themselves for a clause to be judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +138,14 @@ class Ending:
 def convergence(events: RunEvents, options: ConvergenceOptions = ConvergenceOptions()) -> Outcome:
     images = list(events.of(ImageDigest))
     digests = list(_two_digests(images))
-    counts: dict[str, Count] = dict.fromkeys((each.name for each in CLAUSES), 0)
     planned = set(_nodes_of(events.plan))
+    counts: dict[str, Count] = dict.fromkeys((each.name for each in CLAUSES), 0)
     counts[ONE_STATE.name] = (len(_compared(images) & planned), len(planned))
+    unreported = _unreported(events.plan)
     why = _cannot_tell(events)
     mark = phase_ns(events.nemesis, "final")
     if why is not None or mark is None:
-        outcome = weighed(counts, digests)
+        outcome = weighed(counts | unreported, digests)
         return outcome if digests else replace(outcome, verdict=Verdict.UNKNOWN, note=why or "")
     stop = _stop_ns(events, mark)
     ending = Ending(mark, _due_ns(events, mark, stop, round(options.catch_up * 1e9)), stop)
@@ -148,13 +167,26 @@ def convergence(events: RunEvents, options: ConvergenceOptions = ConvergenceOpti
     followed = {each.node for each in before if isinstance(each, ImageDigest | Committed)}
     brokers = nodes_in_service(events)
     reported = set(_last_states(before)) & (brokers or planned)
+    signs = len(planned) + 1
     counts |= {
-        CAUGHT_UP.name: (0 if _had_no_time(events) else len(followed & planned), len(planned)),
+        SETTLES.name: (signs if settled(events.nemesis) else 0, signs),
+        CAUGHT_UP.name: (len(followed & planned), len(planned)),
         ACTIVE.name: (len(reported), len(brokers)),
-        READABLE.name: sum(_partitions(reads) for reads in tried.values()),
+        READABLE.name: READABLE.count(_to_read(tried), _nobody_reads(events.operations)),
         LED.name: to_lead or _only_synthetic(events.operations),
     }
-    return weighed(counts, findings, _figures(events))
+    outcome = weighed(counts | unreported, findings, _figures(events))
+    silent = sorted(planned - {each.node for each in images})
+    if outcome.verdict is not Verdict.VALID or ONE_STATE.name in unreported or not silent:
+        return outcome
+    note = f"no state digests of {', '.join(silent)}"
+    return replace(outcome, verdict=Verdict.UNKNOWN, note=note)
+
+
+def _unreported(plan: Mapping[str, Recorded]) -> dict[str, str]:
+    """Clauses that go by what nodes of this system do not report, and why that is."""
+    reasons = ((clause, unshown(plan, kind)) for clause, kind in REPORTED_AS.items())
+    return {clause.name: why for clause, why in reasons if why}
 
 
 def _due_ns(events: RunEvents, mark: int, stop: int, catch_up_ns: int) -> int:
@@ -165,13 +197,13 @@ def _due_ns(events: RunEvents, mark: int, stop: int, catch_up_ns: int) -> int:
 
 
 def _had_no_time(events: RunEvents) -> bool:
-    """The cluster did not settle, and the machine did not give it as long as recovery takes."""
-    if settled(events.nemesis) is not False:
-        return False
+    """The machine did not give the cluster as long to settle as recovery takes, or upset it just
+    before that was given up."""
     times = [each.time_ns for each in events.nemesis if each.f == "settle"]
     machine = Machines.of(events.plan).of_node(*_nodes_of(events.plan))
     gave_ns = machine.gave_ns(min(times), max(times))
-    return gave_ns < min(recovery_ns(events.plan), max(times) - min(times))
+    needed_ns = min(recovery_ns(events.plan), max(times) - min(times))
+    return gave_ns < needed_ns or Upset.of(events.plan).at(max(times))
 
 
 def _compared(images: Iterable[ImageDigest]) -> set[str]:
@@ -189,9 +221,8 @@ def _cannot_tell(events: RunEvents) -> str | None:
     if broken:
         names = ", ".join(f"{each.fault} {each.id}" for each in broken)
         return f"not known to be healed: {names}"
-    silent = sorted(set(_nodes_of(events.plan)) - {each.node for each in events.of(ImageDigest)})
-    if silent:
-        return f"no state digests of {', '.join(silent)}"
+    if settled(events.nemesis) is False and _had_no_time(events):
+        return "the cluster did not settle, and the machine gave it too little time to"
     return None
 
 
@@ -232,7 +263,7 @@ def _two_digests(images: Iterable[ImageDigest]) -> Iterator[Finding]:
 
 
 def _not_settled(events: RunEvents) -> Iterator[Finding]:
-    if settled(events.nemesis) is not False or _had_no_time(events):
+    if settled(events.nemesis) is not False:
         return
     mark = [each for each in events.nemesis if each.f == "settle"][-1]
     missing = mark.value.get("missing") if isinstance(mark.value, dict) else None
@@ -240,7 +271,7 @@ def _not_settled(events: RunEvents) -> Iterator[Finding]:
         message=f"all faults were healed, and the cluster did not settle: {missing}",
         operations=(mark.index,),
         contracts=(LEDGER,),
-        clause=CAUGHT_UP.name,
+        clause=SETTLES.name,
     )
 
 
@@ -312,15 +343,18 @@ def _brokers(
             )
 
 
-def _tried(operations: Iterable[Operation], upset: Upset) -> dict[str, list[Operation]]:
-    """Key -> the final reads of it; those that failed where the machine may have upset what had
-    settled tell nothing."""
-    by_key: dict[str, list[Operation]] = defaultdict(list)
+Tried: TypeAlias = Mapping[tuple[str, str], Sequence[Operation]]
+"""(f, key) -> the final reads of it in that way."""
+
+
+def _tried(operations: Iterable[Operation], upset: Upset) -> Tried:
+    """Reads that failed where the machine may have upset what had settled tell nothing."""
+    tried: dict[tuple[str, str], list[Operation]] = defaultdict(list)
     for operation in operations:
         final = operation.f in FS and operation.phase == "final"
         if final and (operation.ok or not upset.at(ended_ns(operation))):
-            by_key[str(operation.key)].append(operation)
-    return by_key
+            tried[operation.f, str(operation.key)].append(operation)
+    return tried
 
 
 def _shown(operation: Operation) -> Sequence[Mapping[str, Any]]:
@@ -330,13 +364,21 @@ def _shown(operation: Operation) -> Sequence[Mapping[str, Any]]:
     return (operation.result or {}).get("partitions") or ()
 
 
-def _partitions(reads: Iterable[Operation]) -> int:
-    """How many a topic was shown to have; at least itself."""
-    return max([1, *(len(_shown(each)) for each in reads)])
+def _to_read(tried: Tried) -> int:
+    """Topics and partitions: a topic is as many as it was shown to have, and at least one."""
+    sizes: dict[str, int] = {}
+    for (_, key), reads in tried.items():
+        sizes[key] = max(sizes.get(key, 1), *(len(_shown(each)) for each in reads))
+    return sum(sizes.values())
 
 
-def _unread(tried: Mapping[str, list[Operation]]) -> Iterator[Finding]:
-    for key, reads in sorted(tried.items()):
+def _nobody_reads(operations: Iterable[Operation]) -> str:
+    """Why there was nothing to read in the end, where clients never do."""
+    return "" if any(each.f in FS for each in operations) else "no client reads a topic"
+
+
+def _unread(tried: Tried) -> Iterator[Finding]:
+    for (_, key), reads in sorted(tried.items()):
         ended = [each for each in reads if each.end is not None]
         answered = any(each.failed for each in ended)
         if any(read.ok for read in ended) or not (answered or len(ended) >= TRIES):
@@ -358,7 +400,7 @@ def _leaderless(
     working = _working(before, ending)
     able_to, findings = 0, list[Finding]()
     for operation in operations:
-        for shown in _shown(operation):
+        for shown in _shown(operation) if operation.f == TOPIC else ():
             able = [
                 broker
                 for broker in shown["isr"]
@@ -385,7 +427,8 @@ def _only_synthetic(operations: Sequence[Operation]) -> str:
     """Why no partition could be led, where clients say so: brokers that they play are in the ISRs
     of all that they were shown."""
     ids = synthetic(operations)
-    shown = [partition for operation in operations for partition in _shown(operation)]
+    topics = [operation for operation in operations if operation.f == TOPIC]
+    shown = [partition for operation in topics for partition in _shown(operation)]
     if all(ids.issuperset(partition["isr"]) for partition in shown):
         return "clients were shown no partition in the end but those of brokers that they play"
     return ""
@@ -417,10 +460,11 @@ def _figures(events: RunEvents) -> dict[str, float]:
 class Convergence(RunChecker):
     name = "convergence"
     summary = (
-        "Once all faults are healed, every node reaches what is committed with the same "
-        "state, every broker is active, and every partition that can have a leader has one"
+        "Once all faults are healed the cluster settles, what clients ask for can be read, every "
+        "node reaches what is committed with the same state, every broker is active, and every "
+        "partition that can have a leader has one"
     )
-    requires = evidence_of(Committed, ImageDigest)
+    requires = frozenset[str]()
     Options = ConvergenceOptions
     clauses = CLAUSES
     check_run = RunCheck(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from contract import Planted, Plants
 from judging import assert_unknown, clause_of, judged, silent
-from planted_endings import clean
+from planted_endings import BROKERS, clean
 from planted_runs import (
     MS,
     NODES,
@@ -86,6 +86,16 @@ def test_what_is_committed_in_the_last_moment_need_not_be_everywhere() -> None:
     assert_valid(convergence(story.run_events()))
 
 
+def unreported(story: Story) -> Story:
+    """The same run of a system whose nodes tell nothing of themselves."""
+    story.plan = {**story.plan, "capabilities": ["kafka-topics", "disk:appended"]}
+    return silent(story)
+
+
+def without_events() -> Story:
+    return silent(clean())
+
+
 @PLANTED.violation("did not settle: c2 did not answer")
 def cluster_that_did_not_settle(story: Story) -> None:
     story.nemesis = [
@@ -94,6 +104,13 @@ def cluster_that_did_not_settle(story: Story) -> None:
         else each
         for each in story.nemesis
     ]
+
+
+PLANTED.violation(
+    "did not settle: c2 did not answer",
+    on=without_events,
+    name="cluster that did not settle and tells nothing",
+)(cluster_that_did_not_settle)
 
 
 @pytest.mark.parametrize("state", ["fenced", "starting"])
@@ -132,6 +149,26 @@ def partition_cannot_be_read_in_the_end(story: Story) -> None:
         story.op("fetch", "t/0", {"consumer": "final", "from": 0}, type="fail", error="NOBODY")
 
 
+@PLANTED.violation("u could not be read", "NOT_CONTROLLER", on=without_events)
+def topic_of_nodes_that_tell_nothing_cannot_be_read(story: Story) -> None:
+    topic_cannot_be_read_in_the_end(story)
+
+
+@PLANTED.violation("u could not be read", "LEADER_NOT_AVAILABLE", on=without_events)
+def topic_is_in_no_brokers_metadata(story: Story) -> None:
+    """Though it can be described."""
+    story.describe("u", shown(1, [4]))
+    for node in BROKERS:
+        story.op("metadata", "u", type="fail", error="LEADER_NOT_AVAILABLE", node=node)
+
+
+def test_one_broker_that_has_no_metadata_of_a_topic_is_not_all() -> None:
+    story = without_events()
+    story.op("metadata", "u", type="fail", error="LEADER_NOT_AVAILABLE", node="b1")
+    story.op("metadata", "u", None, {"topic_id": TOPIC, "partitions": [shown(1, [4])]}, node="b2")
+    assert_valid(convergence(unreported(story).run_events()))
+
+
 def test_read_that_nobody_answered_once_says_nothing() -> None:
     """The time for final reads was over, or the machine had none."""
     story = clean()
@@ -168,6 +205,47 @@ def test_run_whose_brokers_are_all_played_had_no_partition_to_lead() -> None:
     result = judged(Convergence(), story)
     assert result.verdict is Verdict.VALID, result.findings
     assert clause_of(result, "led").verdict is None
+
+
+def test_nodes_that_tell_nothing_of_themselves_are_judged_by_the_ledger_and_clients() -> None:
+    result = judged(Convergence(), unreported(clean()))
+    assert result.verdict is Verdict.VALID, result.findings
+    reported_as = {
+        "one-state": "image-digest",
+        "caught-up": "committed",
+        "in-service": "broker-state",
+        "led": "broker-state",
+    }
+    for name, kind in reported_as.items():
+        assert clause_of(result, name).verdict is None
+        assert clause_of(result, name).note.endswith(f"no evidence of {kind}")
+    for name, compared in (("settles", 7), ("readable", 2)):
+        each = clause_of(result, name)
+        assert (each.verdict, each.compared) == (Verdict.VALID, compared)
+
+
+def test_cluster_at_which_nobody_looked_is_unknown() -> None:
+    story = unreported(clean())
+    story.nemesis = [each for each in story.nemesis if each.f != "settle"]
+    assert_unknown(Convergence(), story, "settles")
+
+
+def test_one_node_settles() -> None:
+    """Of a system of which nobody reads topics."""
+    story = unreported(clean())
+    story.plan = {**story.plan, "nodes": {"c1": NODES["c1"]}}
+    story.operations.clear()
+    result = judged(Convergence(), story)
+    assert (result.verdict, result.seen) == (Verdict.VALID, 2), result.note
+    assert clause_of(result, "readable").note == "no client reads a topic"
+    cluster_that_did_not_settle(story)
+    assert judged(Convergence(), story).verdict is Verdict.INVALID
+
+
+def test_run_in_whose_end_nothing_was_read_is_unknown() -> None:
+    story = unreported(clean())
+    story.operations = [replace(each, phase="main") for each in story.operations]
+    assert_unknown(Convergence(), story, "readable")
 
 
 def test_read_that_was_tried_again_is_a_read() -> None:
@@ -310,9 +388,11 @@ def test_what_is_compared() -> None:
         story.apply("c1", offset, "UnfenceBrokerRecord", broker_id=broker, broker_epoch=offset)
     story.state("g", 20)  # a workload's own
     story.op("fetch", "t/0", {"consumer": "final", "from": 0}, {"records": []})
+    story.op("metadata", "t", None, {"partitions": [shown(1, [4], leader=-1)]})
     outcome = convergence(story.run_events())
     assert outcome.clauses == {
         "one-state": (6, 6),
+        "settles": (7, 7),
         "caught-up": (6, 6),
         "in-service": (2, 2),
         "readable": 2 + 1,
@@ -328,7 +408,7 @@ def test_two_nodes_can_be_compared() -> None:
     outcome = convergence(story.run_events())
     assert outcome.clauses == {
         "one-state": (2, 2),
-        **dict.fromkeys(("caught-up", "in-service", "readable", "led"), 0),
+        **dict.fromkeys(("settles", "caught-up", "in-service", "readable", "led"), 0),
     }
 
 

@@ -53,9 +53,10 @@ def test_its_readme_works(scratch: Path, env: dict[str, str]) -> None:
         shell(block, scratch, env)
         verdict = json.loads((scratch / "results/latest/verdict.json").read_text())
         verdicts.append({each["name"]: each["verdict"] for each in verdict["checkers"]})
+    whatever = dict.fromkeys(("availability", "convergence", "faults-bit"), "VALID")
     assert verdicts == [
-        {"availability": "VALID", "faults-bit": "VALID", "register-linearizability": "VALID"},
-        {"availability": "VALID", "faults-bit": "VALID", "register-linearizability": "INVALID"},
+        {**whatever, "register-linearizability": "VALID"},
+        {**whatever, "register-linearizability": "INVALID"},
     ]
 
 
