@@ -459,7 +459,7 @@ def test_few_answers_may_be_lost_with_a_process_of_which_the_harness_does_not_kn
 
 
 def silences(story: DiskStory) -> list[Finding]:
-    return [each for each in judged(story).findings if each.clause == "served-is-told"]
+    return [each for each in judged(story).findings if each.clause == "answers-reported"]
 
 
 def test_few_answers_by_a_node_that_tells_nothing() -> None:
