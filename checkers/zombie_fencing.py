@@ -4,22 +4,30 @@ Once a newer generation - broker epoch of a broker, leader epoch or version of a
 been acknowledged, or stands in the committed log, a request that carries an older one is refused.
 Judged three ways: by what clients were answered, by what controllers had applied when they
 decided, and by leases.
+
+What stands in the committed log the voters' disks say as well, and when it did, who was shown the
+log beyond it (`folds/commit_dates.py`). A controller that was deposed without knowing it may know
+less; so by disks only those are accused that cannot have led before that record was written.
 """
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from checkers.folds.commit_dates import CommitDates, commit_dates
 from checkers.folds.decisions import Kind, begun_by, decided_on_stale, name_of
+from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
 from checkers.folds.leases import FS as ASKED
 from checkers.folds.leases import served_without_lease, serving
 from checkers.folds.operations import is_zombie
+from checkers.folds.shown_ends import SHOWS, ShownEnd
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
-from framework.evidence.changes import Change
+from framework.evidence.changes import Change, LeaderAnnounced
 from framework.evidence.clocks import latest_ns
+from framework.evidence.ids import ReplicaId
 from framework.evidence.kinds import (
     BrokerStateChanged,
     Decided,
@@ -31,15 +39,16 @@ from framework.evidence.kinds import (
     either_of,
     evidence_of,
 )
-from framework.evidence.run_events import RunEvents, unreported
+from framework.evidence.run_events import RunEvents, from_no_disk, node_ids, unreported
 from framework.history.pairing import Operation
 from framework.plugins.capabilities import OR
-from framework.plugins.checker import CLIENTS, EVENTS, Clause, Count, Finding
+from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
 STARTS: Final = ("start", "restart", "bounce", "replace")
 """Operations that end with a broker's process that is active, and say under which epoch."""
-FS: Final = ("heartbeat", "alter-isr", "describe", "follow", *ASKED, *STARTS)
+FS: Final = ("heartbeat", "alter-isr", *SHOWS, *ASKED, *STARTS)
 NO_EPOCH: Final = -1
+NOBODY: Final = ReplicaId(-1)
 OCCASIONS: Final = frozenset(
     {OR.join(("zombie-requests", "broker-life-cycles", *evidence_of(Decided)))}
 )
@@ -52,8 +61,9 @@ REFUSED: Final = Clause(
     compares="answers to requests that carried something older, or came from a zombie",
     floor=2,
     because="one may be refused for another reason",
-    sources=(CLIENTS, EVENTS),
-    blind="a request of a broker that no client plays",
+    sources=(CLIENTS, LEDGER, DISKS, EVENTS),
+    blind="a request of a broker that no client plays; where disks alone show what was newer, one "
+    "to a node that had led before, or that began before anybody was shown the log so far",
 )
 DECIDED: Final = Clause(
     name="decided",
@@ -80,17 +90,19 @@ LEASED: Final = Clause(
 @dataclass(frozen=True, slots=True)
 class Generation:
     """A value of a counter that an operation carried, or was shown, or that a committed record
-    began."""
+    began. `shown`: of a record on disks, who was shown that it had been committed."""
 
     kind: Kind
     value: int
     by: Operation | Change
+    shown: ShownEnd | None = None
 
 
 def zombie_fencing(events: RunEvents) -> Outcome:
-    stale, unproven, current, judged = _clients(events)
-    decided, log_findings = decided_on_stale(events)
-    served, lease_findings = served_without_lease(events)
+    reported = replace(events, evidence=from_no_disk(events.evidence))
+    stale, unproven, current, judged = _clients(reported, _OnDisks.of(events))
+    decided, log_findings = decided_on_stale(reported)
+    served, lease_findings = served_without_lease(reported)
     zombies = [each for each in events.operations if is_zombie(each)]
     figures: dict[str, float] = {
         "zombies": len(zombies),
@@ -114,7 +126,7 @@ def zombie_fencing(events: RunEvents) -> Outcome:
         REFUSED.name: judged or _no_zombies(events.operations),
         DECIDED.name: why
         or (decided, sum(_conditional(each) for each in events.operations if each.ok)),
-        LEASED.name: why or serving(events),
+        LEASED.name: why or serving(reported),
     }
     return weighed(counts, findings, figures)
 
@@ -138,7 +150,7 @@ def _conditional(operation: Operation) -> bool:
 # --- what clients were answered -----------------------------------------------------------
 
 
-def _clients(events: RunEvents) -> tuple[list[Finding], list[Finding], int, int]:
+def _clients(events: RunEvents, disks: "_OnDisks") -> tuple[list[Finding], list[Finding], int, int]:
     """Accepted requests that carried less than was known before they began; accepted zombies that
     carried something of which nothing shows that it was current; how many the rest were; and how
     many answers could have been such."""
@@ -151,9 +163,9 @@ def _clients(events: RunEvents) -> tuple[list[Finding], list[Finding], int, int]
             continue
         carried = list(_carried(operation))
         behind = [
-            (each, newest[each.kind])
+            (each, newer)
             for each in carried
-            if each.kind in newest and each.value < newest[each.kind].value
+            if (newer := _newer(each, newest) or disks.newer(each, operation)) is not None
         ]
         judged += bool(behind) or is_zombie(operation)
         if not operation.ok:
@@ -171,6 +183,12 @@ def _clients(events: RunEvents) -> tuple[list[Finding], list[Finding], int, int]
         elif is_zombie(operation):
             current += 1
     return stale, unproven, current, judged
+
+
+def _newer(carried: Generation, newest: Mapping[Kind, Generation]) -> Generation | None:
+    """None: it was not behind."""
+    known = newest.get(carried.kind)
+    return known if known is not None and carried.value < known.value else None
 
 
 def _are_current(carried: Sequence[Generation], newest: Mapping[Kind, Generation]) -> bool:
@@ -211,6 +229,45 @@ class _Known:
             self._newest[shown.kind] = shown
 
 
+@dataclass(frozen=True, slots=True)
+class _OnDisks:
+    """`begun`: the generations that committed records began, in the order of the log. `led`: the
+    epochs of which each node has a record as their leader; `whole`: there are no others."""
+
+    begun: Mapping[Kind, Sequence[tuple[int, Change]]]
+    dates: CommitDates
+    ids: Mapping[str, ReplicaId]
+    led: Mapping[ReplicaId, set[int]]
+    whole: bool
+
+    @classmethod
+    def of(cls, events: RunEvents) -> "_OnDisks":
+        left = committed_on_disks(events)
+        begun: dict[Kind, list[tuple[int, Change]]] = defaultdict(list)
+        led: dict[ReplicaId, set[int]] = defaultdict(set)
+        for record in left.records:
+            for kind, value in begun_by(record):
+                begun[kind].append((value, record))
+            if isinstance(record, LeaderAnnounced):
+                led[record.leader].add(record.epoch)
+        return cls(begun, commit_dates(events, left), node_ids(events), led, 0 in left.entries)
+
+    def newer(self, carried: Generation, operation: Operation) -> Generation | None:
+        """The first that was known to be committed before the request, and to whom it went."""
+        for value, record in self.begun.get(carried.kind, ()):
+            if value > carried.value and self._knew(operation.node or "", record):
+                shown = self.dates.by(record.offset)
+                if shown is not None and shown.operation.precedes(operation):
+                    return Generation(carried.kind, value, record, shown)
+        return None
+
+    def _knew(self, node: str, record: Change) -> bool:
+        """Whether a controller had the record, once it was committed: it wrote it, or has led only
+        since."""
+        led = self.led.get(self.ids.get(node, NOBODY), set())
+        return record.epoch in led or (self.whole and min(led, default=-1) > record.epoch)
+
+
 def _when(timed: tuple[int, Generation]) -> int:
     return timed[0]
 
@@ -226,6 +283,9 @@ def _accepted(operation: Operation, carried: Generation, newest: Generation) -> 
     if isinstance(by, Operation):
         line += f" operation {by.index} had been answered {what} {newest.value}"
         return finding(line, [by, operation])
+    if newest.shown is not None:
+        line += f" {newest.shown}; the metadata log has {what} {newest.value} at {by.offset}"
+        return finding(line, [newest.shown.operation, operation], [by])
     line += f" {by.node} had applied {what} {newest.value}, offset {by.offset}"
     return finding(line, [operation], [by])
 
@@ -302,5 +362,7 @@ class ZombieFencing(RunChecker):
             Served,
             Stalled,
         ),
+        disk=DISK_KINDS,
         fs=FS,
+        observations=True,
     )

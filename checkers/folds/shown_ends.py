@@ -42,11 +42,16 @@ class ShownEnd:
 
 
 def shown_ends(events: RunEvents) -> list[ShownEnd]:
-    """In the order in which they were shown; each once."""
+    """Each once, in the order in which they were shown."""
     first: dict[tuple[int, int | None, int | None], ShownEnd] = {}
-    for each in sorted(_ends(events), key=_when):
+    for each in all_ends(events):
         first.setdefault((each.end, each.by_epoch, each.last_epoch), each)
     return list(first.values())
+
+
+def all_ends(events: RunEvents) -> list[ShownEnd]:
+    """However often, in the order in which they were shown."""
+    return sorted(_ends(events), key=lambda shown: shown.operation.end or 0)
 
 
 def _ends(events: RunEvents) -> Iterator[ShownEnd]:
@@ -59,10 +64,6 @@ def _ends(events: RunEvents) -> Iterator[ShownEnd]:
         if each.ok and each.f in TELLS and (end := _number(each.result, "high_watermark")):
             # It may be what the node knew before this epoch: of which epoch the last of it is?
             yield ShownEnd(end, _number(each.result, "leader_epoch"), None, each)
-
-
-def _when(shown: ShownEnd) -> int:
-    return shown.operation.end or 0
 
 
 def _number(fields: Mapping[str, Recorded] | None, name: str) -> int | None:
@@ -78,7 +79,7 @@ def leaders_word(events: RunEvents, left: CommittedOnDisks) -> list[ShownEnd]:
     for offset, (epoch, _) in left.entries.items():
         lasts[epoch] = max(offset, lasts.get(epoch, 0))
     found = []
-    for each in sorted(_ends(events), key=_when):
+    for each in all_ends(events):
         if each.operation.f == QUORUM and each.by_epoch in lasts:
             ends = dict(map(tuple, each.operation.result.get("voters") or ()))
             log_end = ends.get(each.operation.result["leader"], -1)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judging import assert_unknown, clause_of, judged, silent
 from planted_runs import (
+    OTHER,
     TOPIC,
     Story,
     accepted,
@@ -217,6 +218,177 @@ def epoch_that_only_the_log_shows_to_be_over(story: Story) -> None:
     story.heartbeat(4, -1, answered=3)
     story.broker(8, 4, 8)
     story.heartbeat(4, 3)
+
+
+# --- by the log on disks ------------------------------------------------------------------
+
+VOTERS = ("c1", "c2", "c3")
+
+
+def lies(story: Story, kind: str, *nodes: str, epoch: int = 1, **record: Any) -> None:
+    """A record at the end of these disks' logs."""
+    for node in nodes or VOTERS:
+        story.disks.write(node, epoch, kind, **record)
+
+
+def read(story: Story, end: int, epoch: int = 1) -> Operation:
+    """A client is shown the log up to there."""
+    return story.op("describe", "u", ext={"epoch": epoch, "offset": end})
+
+
+def left() -> Story:
+    """Brokers 5 and 4 were registered anew, and a partition is at version 4 in leader epoch 2, by
+    the disks; clients were shown no more than how far that was committed."""
+    story = mute()
+    story.disks.lead(1, 1, *VOTERS)
+    lies(story, "BrokerRecord", broker_id=5, broker_epoch=6)
+    state = {"topic_id": OTHER, "partition_id": 0, "leader": 5, "leader_epoch": 2, "isr": [5]}
+    lies(story, "IsrChangeRecord", **state, partition_epoch=4)
+    return story
+
+
+def read_to_its_end() -> Story:
+    story = left()
+    read(story, 3)
+    return story
+
+
+def on_other(story: Story, version: int, leader_epoch: int, **more: Any) -> Operation:
+    value = change(version, [5], topic_id=OTHER, broker_id=5, broker_epoch=6)
+    value["leader_epoch"] = leader_epoch
+    return story.op("alter-isr", "u/0", value, accepted(value), **more)
+
+
+def test_what_the_disks_have_is_current() -> None:
+    story = read_to_its_end()
+    story.heartbeat(5, 6)
+    on_other(story, 4, 2)
+    story.heartbeat(5, 3, type="fail", error="STALE_BROKER_EPOCH")
+    result = judged(ZombieFencing(), story)
+    assert result.verdict is Verdict.VALID, result.findings
+    assert clause_of(result, "refused").compared == 3, "the refused one was an occasion"
+
+
+@PLANTED.violation(
+    "answered ok with broker epoch 3 of broker 5, after operation",
+    "was shown offset 3 in epoch 1; the metadata log has broker epoch 6 at 1",
+    on=read_to_its_end,
+)
+def epoch_that_only_the_disks_show_to_be_over(story: Story) -> None:
+    story.heartbeat(5, 3)
+
+
+@PLANTED.violation("version 3 of partition", "has version 4 at 2", on=read_to_its_end)
+def version_that_only_the_disks_show_to_be_over(story: Story) -> None:
+    on_other(story, 3, 2)
+
+
+@PLANTED.violation("leader epoch 1 of partition", "has leader epoch 2 at 2", on=read_to_its_end)
+def leader_epoch_that_only_the_disks_show_to_be_over(story: Story) -> None:
+    on_other(story, 4, 1)
+
+
+@PLANTED.violation("broker epoch 3 of broker 5", "was shown offset 2", on=left)
+def epoch_that_an_observer_was_shown_to_be_over(story: Story) -> None:
+    answer = {"leader": 1, "leader_epoch": 1, "high_watermark": 2, "voters": []}
+    story.ask("c1", "describe-quorum", answer)
+    story.heartbeat(5, 3)
+
+
+@PLANTED.violation("broker epoch 3 of broker 5", "the metadata log has", on=read_to_its_end)
+def epoch_that_was_over_before_the_next_leader(story: Story) -> None:
+    story.disks.lead(2, 2, *VOTERS)
+    story.heartbeat(5, 3, node="c2")
+
+
+def test_of_what_was_over_twice_the_first_is_reported() -> None:
+    story = left()
+    lies(story, "BrokerRecord", broker_id=5, broker_epoch=9)
+    read(story, 4)
+    story.heartbeat(5, 3)
+    (found,) = judged(ZombieFencing(), story).findings
+    assert "the metadata log has broker epoch 6 at 1" in found.message
+    assert set(found.contracts) == {"clients", "disks"}
+
+
+def shown_less(story: Story) -> None:
+    read(story, 1)
+    story.heartbeat(5, 3)
+
+
+def shown_too_late(story: Story) -> None:
+    asked = story.heartbeat_open(5)
+    value = {"broker_id": 5, "broker_epoch": 3, "zombie": None}
+    story.operations[-1] = asked = replace(asked, value=value)
+    read(story, 3)
+    story.complete(asked, "ok", {"broker_epoch": 3})
+
+
+def asked_of_one_who_led_before(story: Story) -> None:
+    """It may not know yet that it leads no more."""
+    story.disks.lead(2, 2, *VOTERS)
+    lies(story, "BrokerRecord", epoch=2, broker_id=4, broker_epoch=9)
+    read(story, 5, 2)
+    story.heartbeat(4, 8)
+
+
+def asked_of_one_who_never_led(story: Story) -> None:
+    read(story, 3)
+    story.heartbeat(5, 3, node="c3")
+
+
+def asked_of_a_later_leader_of_a_log_whose_beginning_is_gone(story: Story) -> None:
+    """Who led there nobody knows."""
+    story.disks.evidence.clear()
+    for node in VOTERS:
+        story.disks.begin(node, 7, dropped=True)
+    lies(story, "BrokerRecord", broker_id=5, broker_epoch=6)
+    story.disks.lead(2, 2, *VOTERS)
+    read(story, 9, 2)
+    story.heartbeat(5, 3, node="c2")
+
+
+def of_a_record_that_was_never_committed(story: Story) -> None:
+    lies(story, "BrokerRecord", "c1", broker_id=5, broker_epoch=9)
+    story.disks.lead(2, 2, "c2", "c3")
+    read(story, 4, 2)
+    story.heartbeat(5, 6)
+
+
+def with_a_disk_that_was_not_collected(story: Story) -> None:
+    story.disks.lost = {"c3"}
+    read(story, 3)
+    story.heartbeat(5, 3)
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        shown_less,
+        shown_too_late,
+        asked_of_one_who_led_before,
+        asked_of_one_who_never_led,
+        asked_of_a_later_leader_of_a_log_whose_beginning_is_gone,
+        of_a_record_that_was_never_committed,
+        with_a_disk_that_was_not_collected,
+    ],
+)
+def test_what_the_disks_do_not_show_to_have_been_known(what: Callable[[Story], None]) -> None:
+    story = left()
+    what(story)
+    assert not judged(ZombieFencing(), story).findings
+
+
+def test_disks_say_nothing_of_what_controllers_had_applied_when_they_decided() -> None:
+    """What lies on one disk was not applied, and need not be committed."""
+    story = clean()
+    figures = zombie_fencing(story.run_events()).figures
+    lies(story, "BrokerRecord", "c1", broker_id=4, broker_epoch=99)
+    assert zombie_fencing(story.run_events()).figures == figures
+    assert not judged(ZombieFencing(), story).findings
+
+
+# --- by what was applied ------------------------------------------------------------------
 
 
 def test_request_that_began_before_the_record_was_applied() -> None:
