@@ -147,7 +147,9 @@ def _held_before(injection: FaultRecord) -> bool | None:
     """None: nobody looked, or could not tell."""
     for entry in injection.entries:
         if entry.get("step") == "probed-before":
-            return (entry.get("probe") or {}).get("bites")
+            probe = entry.get("probe")
+            bites = probe.get("bites") if isinstance(probe, Mapping) else None
+            return bites if isinstance(bites, bool) else None
     return None
 
 

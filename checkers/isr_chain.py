@@ -323,7 +323,7 @@ def _one_occasion(events: RunEvents) -> str:
     gone comes back to its ISRs, and that happened to one."""
     nodes = events.plan.get("nodes") or {}
     brokers = {node for node, spec in nodes.items() if "broker" in (spec.get("roles") or ())}
-    met = sum(not brokers.isdisjoint(each.gone or each.victims or ()) for each in events.faults)
+    met = sum(not brokers.isdisjoint(each.gone or each.nodes) for each in events.faults)
     if met > 1 or any(each.f in (*ISR_FS, *LIFE_FS) for each in events.operations):
         return ""
     return f"{met} faults met a broker, and no client asked for an ISR change"

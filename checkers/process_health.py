@@ -11,7 +11,7 @@ the machine stood still is no silence, either.
 Each clause wants to have heard of every node of the plan.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
@@ -303,7 +303,7 @@ def _held(faults: Iterable[FaultRecord], node: str) -> list[tuple[int, int]]:
     return [
         (each.since_ns, FOREVER_NS if each.healed_ns is None else each.healed_ns + SETTLING_NS)
         for each in faults
-        if isinstance(each.victims, Mapping) and node in each.victims
+        if node in each.nodes
     ]
 
 
@@ -312,11 +312,7 @@ def _never_back(events: RunEvents, boot_s: float) -> Iterator[Finding]:
     last_ns = max((each.at_ns for each in _reported(events)), default=0)
     for node, lives in incarnations(_reported(events)).items():
         last = lives[-1][-1]
-        killed = [
-            each
-            for each in events.faults
-            if each.ends_processes and isinstance(each.victims, Mapping) and node in each.victims
-        ]
+        killed = [each for each in events.faults if each.ends_processes and node in each.nodes]
         since = max(killed, key=lambda each: each.since_ns, default=None)
         if since is None or since.healed_ns is None:
             continue

@@ -10,13 +10,13 @@ from framework.history.event import Json
 from framework.plugins.fault import Probe
 from framework.plugins.system import Cluster
 from nemesis.inspect import process_state
-from nemesis.processes import ProcessNemesis, Victims, verdict
+from nemesis.processes import Processes, ProcessNemesis, verdict
 
 GONE_WITHIN_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Killed(Victims):
+class Killed(Processes):
     """Nodes whose processes are killed. See `framework.plugins.fault.Injection`."""
 
     former: dict[str, int] = field(default_factory=dict, compare=False)

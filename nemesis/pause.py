@@ -8,13 +8,13 @@ from framework.history.event import Json
 from framework.plugins.fault import Probe
 from framework.plugins.system import Cluster
 from nemesis.inspect import process_state
-from nemesis.processes import ProcessNemesis, Victims, verdict
+from nemesis.processes import Processes, ProcessNemesis, verdict
 
 STOPPED = "T"
 
 
 @dataclass(frozen=True, slots=True)
-class Paused(Victims):
+class Paused(Processes):
     """Nodes whose processes are stopped. See `framework.plugins.fault.Injection`."""
 
     def inject(self, cluster: Cluster) -> None:

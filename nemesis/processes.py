@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from framework.generators import Generator
-from framework.history.event import Json, Recorded
-from framework.plugins.fault import Fault, Injection, Probe
+from framework.history.event import Json
+from framework.plugins.fault import Fault, Injection, Probe, Victims
 from framework.plugins.host import Ability, HostProvider
 from framework.plugins.options import need_positive
 from framework.plugins.schedules import alternate
@@ -33,14 +33,14 @@ class ProcessOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Victims:
+class Processes:
     """Nodes to whose processes something is done. Node -> the file with its pid."""
 
     shape: str
     act: str
     pid_files: Mapping[str, str]
 
-    def to_json(self) -> Mapping[str, Json]:
+    def to_json(self) -> Victims:
         return {node: {"deed": self.act, "pid_file": file} for node, file in self.pid_files.items()}
 
     def cuts_off(self, cluster: Cluster) -> Collection[str]:
@@ -57,7 +57,7 @@ class Victims:
 
 
 class MakesInjection(Protocol):
-    """An injection from what `Victims` are made of."""
+    """An injection from what `Processes` are made of."""
 
     def __call__(self, shape: str, act: str, pid_files: Mapping[str, str]) -> Injection: ...
 
@@ -87,7 +87,7 @@ class ProcessFault:
             nodes = sorted(rng.sample(nodes, self.options.count))
         return self.injection(shape, self.act, {node: cluster.pid_file(node) for node in nodes})
 
-    def from_json(self, shape: str, victims: Mapping[str, Recorded]) -> Injection:
+    def from_json(self, shape: str, victims: Victims) -> Injection:
         files = {node: str(victim["pid_file"]) for node, victim in victims.items()}
         return self.injection(shape, self.act, files)
 

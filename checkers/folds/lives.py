@@ -13,10 +13,10 @@ class Lives:
     def __init__(self, faults: Iterable[FaultRecord]) -> None:
         self._ends: dict[str, list[tuple[float, float]]] = defaultdict(list)
         for fault in faults:
-            if fault.ends_processes is not False and isinstance(fault.victims, dict):
+            if fault.ends_processes is not False:
                 begin = float("-inf") if fault.injected_ns is None else fault.injected_ns
                 end = float("inf") if fault.healed_ns is None else fault.healed_ns
-                for node in fault.victims:
+                for node in fault.nodes:
                     self._ends[node].append((begin, end))
 
     def of(self, operation: Operation) -> tuple[str, int] | None:

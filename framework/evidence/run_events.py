@@ -23,7 +23,7 @@ from framework.evidence.kinds import (
     evidence_of,
 )
 from framework.evidence.rows import EvidenceRows, Looking, rows_behind
-from framework.history.event import Recorded
+from framework.history.event import Json, Recorded
 from framework.history.pairing import Operation
 
 Kind = TypeVar("Kind", bound=Evidence)
@@ -38,7 +38,14 @@ class NemesisEvent:
     time_ns: int
     type: str
     f: str
-    value: Recorded = None
+    value: Json = None
+
+    @property
+    def settled(self) -> bool | None:
+        """Whether all nodes agreed when they were looked at; None: this is about something else."""
+        if self.f != "settle" or not isinstance(self.value, Mapping):
+            return None
+        return bool(self.value["settled"]) if "settled" in self.value else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +57,13 @@ class FaultRecord:
     id: int
     fault: str
     shape: str = ""
-    victims: Recorded = None
+    victims: Json = None
     injected_ns: int | None = None
     healed_ns: int | None = None
     effective: bool | None = None
     healed: bool | None = None
     ends_processes: bool | None = None
-    entries: Sequence[Mapping[str, Recorded]] = ()
+    entries: Sequence[Mapping[str, Json]] = ()
 
     @property
     def since_ns(self) -> int:
@@ -70,21 +77,27 @@ class FaultRecord:
         A process that was started again and does not live is no fault any more."""
         return None if self.healed is False and not self.ends_processes else self.healed_ns
 
+    @property
+    def nodes(self) -> set[str]:
+        """To which something is done. None where the ledger is not of our form."""
+        return set(self.victims) if isinstance(self.victims, Mapping) else set()
+
     def spared(self, nodes: Iterable[str]) -> set[str]:
         """Of these nodes, those that it leaves alone and that reach each other."""
         reported = next((each["spared"] for each in self.entries if "spared" in each), None)
         if isinstance(reported, Sequence):
             return set(nodes) & set(reported)
-        return set(nodes) - set(self.victims) if isinstance(self.victims, Mapping) else set()
+        return set(nodes) - self.nodes if isinstance(self.victims, Mapping) else set()
 
     @property
     def gone(self) -> set[str]:
         """Nodes of which the others hear nothing while it holds: their processes have ended, or
         the ledger says that it takes them from the system."""
         if self.ends_processes:
-            return set(self.victims) if isinstance(self.victims, Mapping) else set()
+            return self.nodes
         reported = next((each["cut_off"] for each in self.entries if "cut_off" in each), None)
-        return set(reported) if isinstance(reported, Sequence) else set()
+        texts = reported if isinstance(reported, Sequence) else ()
+        return {each for each in texts if isinstance(each, str)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,17 +302,13 @@ def phase_ns(nemesis: Iterable[NemesisEvent], phase: str) -> int | None:
 
 def settled(nemesis: Iterable[NemesisEvent]) -> bool | None:
     """Whether the cluster was seen to agree after the faults; None: nobody looked."""
-    marks = settle_marks(nemesis)
-    return bool(marks[-1].value["settled"]) if marks else None
+    said = [each.settled for each in settle_marks(nemesis)]
+    return said[-1] if said else None
 
 
 def settle_marks(nemesis: Iterable[NemesisEvent]) -> list[NemesisEvent]:
     """The events that say whether all nodes agree, in order."""
-    return [
-        each
-        for each in nemesis
-        if each.f == "settle" and isinstance(each.value, Mapping) and "settled" in each.value
-    ]
+    return [each for each in nemesis if each.settled is not None]
 
 
 def unhealed(faults: Iterable[FaultRecord]) -> list[FaultRecord]:

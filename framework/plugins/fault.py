@@ -7,11 +7,11 @@ an `Injection` is a fault with its victims, written down before anything is done
 import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol, Self, runtime_checkable
+from typing import Final, Literal, Protocol, Self, TypeAlias, runtime_checkable
 
 from framework.generators.base import Generator
 from framework.generators.sources import op
-from framework.history.event import Invocation, Json, Recorded
+from framework.history.event import Invocation, Json
 from framework.plugins.host import Ability, HostProvider
 from framework.plugins.system import Cluster, NodeSpec
 
@@ -56,6 +56,10 @@ class Probe:
     evidence: Mapping[str, Json]
 
 
+Victims: TypeAlias = Mapping[str, Mapping[str, Json]]
+"""Node -> what is done to it, by names that the fault chooses, as the ledger holds it."""
+
+
 class Injection(Protocol):
     """A fault on its victims, a frozen value. Written to the ledger before `inject` is called,
     so that healing never depends on the harness having lived through it."""
@@ -64,8 +68,8 @@ class Injection(Protocol):
     def shape(self) -> str:
         """Which variant: "halves", "isolate-leader", "one", ..."""
 
-    def to_json(self) -> Mapping[str, Json]:
-        """Node -> what is done to it: enough for `Fault.from_json`. Never empty."""
+    def to_json(self) -> Victims:
+        """Enough for `Fault.from_json`. Never empty."""
 
     def inject(self, cluster: Cluster) -> None:
         """Do it. May raise; the runner then heals."""
@@ -134,7 +138,7 @@ class Fault(Protocol):
         (`framework.plugins.targets`; empty: anybody). Never without victims: where the cluster
         is too small for a shape, another shape is taken; where none fits, raises `UsageError`."""
 
-    def from_json(self, shape: str, victims: Mapping[str, Recorded]) -> Injection:
+    def from_json(self, shape: str, victims: Victims) -> Injection:
         """The injection that the ledger holds."""
 
 

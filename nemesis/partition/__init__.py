@@ -11,8 +11,8 @@ from typing import Final, Literal
 
 from framework.errors import UsageError
 from framework.generators import Generator
-from framework.history.event import Json, Recorded
-from framework.plugins.fault import Fault, Probe
+from framework.history.event import Json
+from framework.plugins.fault import Fault, Probe, Victims
 from framework.plugins.host import Ability, HostProvider
 from framework.plugins.options import need_positive
 from framework.plugins.schedules import alternate
@@ -58,7 +58,7 @@ class Cut:
     addresses: Mapping[str, str]
     """Address of each of those."""
 
-    def to_json(self) -> Mapping[str, Json]:
+    def to_json(self) -> Victims:
         return {
             node: {
                 "drops": list(sources),
@@ -93,6 +93,13 @@ class Cut:
     def _each(self, act: Callable[[str], None]) -> None:
         with ThreadPoolExecutor(len(self.drops)) as pool:
             list(pool.map(act, self.drops))
+
+
+def _texts(value: Json) -> list[str]:
+    """A list of texts in the ledger. Raises `TypeError`."""
+    if not isinstance(value, list):
+        raise TypeError(f"no list: {value!r:.100}")
+    return [str(each) for each in value]
 
 
 class PartitionFault:
@@ -133,13 +140,11 @@ class PartitionFault:
         }
         return Cut(shape, grudge, addresses)
 
-    def from_json(self, shape: str, victims: Mapping[str, Recorded]) -> Cut:
-        drops = {node: list(victim["drops"]) for node, victim in victims.items()}
-        addresses = {
-            source: address
-            for victim in victims.values()
-            for source, address in zip(victim["drops"], victim["addresses"], strict=True)
-        }
+    def from_json(self, shape: str, victims: Victims) -> Cut:
+        drops = {node: _texts(victim["drops"]) for node, victim in victims.items()}
+        addresses: dict[str, str] = {}
+        for node, victim in victims.items():
+            addresses |= zip(drops[node], _texts(victim["addresses"]), strict=True)
         return Cut(shape, drops, addresses)
 
     def _drawn(
