@@ -23,6 +23,7 @@ from statistics import median
 from typing import Final, TypeAlias
 
 from checkers.folds.peace import Stretch, owed, recovery_ns
+from checkers.folds.roles import BROKER, CONTROLLER, nodes_by_id, roles_of, with_roles
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -38,8 +39,6 @@ from framework.plugins.options import need_positive
 from framework.plugins.outcomes import CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST
 
 FLOOD: Final = "flood"
-CONTROLLER: Final = "controller"
-BROKER: Final = "broker"
 VIEWS: Final = ("describe-node", "describe-quorum")
 LISTS: Final = ("describe-cluster", "describe-topics")
 CONTROL: Final = frozenset({*VIEWS, "heartbeat"})
@@ -257,20 +256,11 @@ Beside: TypeAlias = tuple[Sequence[Waited], Sequence[float]]
 
 def _control(events: RunEvents) -> Iterator[Operation]:
     """Control requests of which something can be told."""
-    serving = {name for name, roles in _roles(events).items() if CONTROLLER in roles}
+    serving = with_roles(events.plan, CONTROLLER)
     for each in (*events.observations, *events.operations):
         reported = each.ok or each.error_code not in (None, NOT_ASKED)
         if reported and each.f in CONTROL and each.node in serving:
             yield each
-
-
-def _roles(events: RunEvents) -> Mapping[str, set[str]]:
-    return {name: set(node.get("roles") or ()) for name, node in _nodes(events).items()}
-
-
-def _of_role(events: RunEvents, *roles: str) -> set[str]:
-    """The nodes of the plan that have all of them."""
-    return {name for name, own in _roles(events).items() if own.issuperset(roles)}
 
 
 def _beside_floods(
@@ -329,8 +319,8 @@ def _undelayed(
                 clause=UNDELAYED.name,
             )
         )
-    both = _of_role(events, CONTROLLER, BROKER)
-    if _roles(events) and not both:
+    both = with_roles(events.plan, CONTROLLER, BROKER)
+    if roles_of(events.plan) and not both:
         return "by its plan no node is controller and broker at once", findings
     return (len(judged), len(judged | both)), findings
 
@@ -378,7 +368,7 @@ def _epochs(events: RunEvents) -> list[Pair]:
     snapshots: dict[str, list[SnapshotWritten]] = defaultdict(list)
     for each in events.of(SnapshotWritten):
         snapshots[each.node].append(each)
-    names, machines = _names(events, CONTROLLER), Machines.of(events.plan)
+    names, machines = nodes_by_id(events.plan, CONTROLLER), Machines.of(events.plan)
     pairs = []
     for before, after, in_vain in reported:
         left = names.get(before.result["leader"])
@@ -409,7 +399,7 @@ def _hand_overs_unreported(events: RunEvents) -> str:
 
 def _lists(events: RunEvents) -> list[Pair]:
     """Lists of brokers; of the plan's own, for others come and go."""
-    names = _names(events, BROKER)
+    names = nodes_by_id(events.plan, BROKER)
     return [
         Pair(before, after, in_vain, _left_out(before, after, names))
         for before, after, in_vain in _reported_by_node(events, LISTS)
@@ -431,12 +421,7 @@ def _reported_by_node(
             yield own[one], own[other], other > one + 1
 
 
-def _names(events: RunEvents, role: str) -> Mapping[Recorded, str]:
-    """Id in a role -> node, of the plan."""
-    return {(node.get("ids") or {}).get(role): name for name, node in _nodes(events).items()}
-
-
-def _left_out(before: Operation, after: Operation, names: Mapping[Recorded, str]) -> str:
+def _left_out(before: Operation, after: Operation, names: Mapping[int, str]) -> str:
     listed, still = (
         {broker["id"] for broker in each.result["brokers"]} for each in (before, after)
     )
@@ -484,7 +469,7 @@ class Disturbed:
         if no_occasion or self._no_peace:
             return no_occasion or self._no_peace, ()
         beside = [(flood, self._beside(flood, pairs)) for flood in self._floods]
-        asked = len(_of_role(self._events, role))
+        asked = len(with_roles(self._events.plan, role))
         watched = [
             (flood, own)
             for flood, own in beside

@@ -42,6 +42,7 @@ from checkers.folds.isr import (
     sights,
     step,
 )
+from checkers.folds.roles import BROKER, with_roles
 from checkers.folds.service import OF_BROKERS, OfBroker, Service
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
@@ -321,8 +322,7 @@ def _no_occasion(events: RunEvents) -> str:
 def _one_occasion(events: RunEvents) -> str:
     """Why an ISR may have changed but once, where clients and the ledger say so: a broker that is
     gone comes back to its ISRs, and that happened to one."""
-    nodes = events.plan.get("nodes") or {}
-    brokers = {node for node, spec in nodes.items() if "broker" in (spec.get("roles") or ())}
+    brokers = with_roles(events.plan, BROKER)
     met = sum(not brokers.isdisjoint(each.gone or each.nodes) for each in events.faults)
     if met > 1 or any(each.f in (*ISR_FS, *LIFE_FS) for each in events.operations):
         return ""

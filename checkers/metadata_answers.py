@@ -25,6 +25,7 @@ from typing import Any, Final, TypeAlias
 
 from checkers.folds.lives import Lives
 from checkers.folds.observations import with_observations
+from checkers.folds.roles import BROKER, ids_in
 from checkers.folds.sweeps import falls
 from checkers.folds.topic_ids import LIVES, TopicLives, topic_lives
 from framework.checking.findings import finding, weighed
@@ -250,7 +251,7 @@ def _is_after(shown: Sight | Topic, settled_at: float) -> bool:
 
 
 def _sights(events: RunEvents) -> Iterator[Sight]:
-    ids = _broker_ids(events)
+    ids = ids_in(events.plan, BROKER)
     lives = topic_lives(events.operations)
     for operation in events.operations:
         if not operation.ok or not isinstance(operation.result, dict):
@@ -290,11 +291,6 @@ def _leads(operation: Operation, lives: TopicLives, ids: Mapping[str, int]) -> I
     if topic_id is not None and isinstance(epoch, int) and broker is not None:
         key = (topic_id, int(str(operation.key).rpartition("/")[2]))
         yield Sight(operation=operation, key=key, leader=broker, leader_epoch=epoch)
-
-
-def _broker_ids(events: RunEvents) -> Mapping[str, int]:
-    specs = (events.plan.get("nodes") or {}).items()
-    return {node: spec["ids"]["broker"] for node, spec in specs if "broker" in spec["ids"]}
 
 
 # --- 1-4: whoever tells it ----------------------------------------------------------------

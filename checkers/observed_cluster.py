@@ -20,6 +20,7 @@ from typing import Final, TypeAlias, TypeVar
 from checkers.folds.lives import Lives
 from checkers.folds.peace import FOREVER_NS, Quiet, Stretch, Upset, missed_by_ns, owed, quiet_times
 from checkers.folds.peace import recovery_ns as recovery_of
+from checkers.folds.roles import BROKER, CONTROLLER, ids_in, nodes_by_id
 from checkers.folds.sweeps import falls
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
@@ -155,11 +156,11 @@ def observed_cluster(events: RunEvents) -> Outcome:
         ONE_LEADER: _one_leader(views, nodes),
         NO_WAY_BACK: _no_way_back(views, Lives(events.faults)),
         COMMITTED_KEPT: _committed_kept(views),
-        LET_GO: _let_go(events, views, nodes, recovery_ns),
+        LET_GO: _let_go(events, views, recovery_ns),
         LIVE_LISTED: _live_listed(lists, quiet, events, recovery_ns),
         DEAD_UNLISTED: _dead_unlisted(lists, events, nodes),
-        ALL_IN_SYNC: _all_in_sync(events, quiet, nodes, recovery_ns),
-        ONE_ADDRESS: _one_address(lists, nodes),
+        ALL_IN_SYNC: _all_in_sync(events, quiet, recovery_ns),
+        ONE_ADDRESS: _one_address(lists, nodes_by_id(events.plan, BROKER)),
         HEARD: _heard(events, nodes, recovery_ns),
     }
     counts = {clause.name: count for clause, (count, _) in judgements.items()}
@@ -327,9 +328,10 @@ def _committed_kept(views: Sequence[View]) -> Judgement:
     return compared, findings
 
 
-def _let_go(events: RunEvents, views: Sequence[View], nodes: Nodes, recovery_ns: int) -> Judgement:
+def _let_go(events: RunEvents, views: Sequence[View], recovery_ns: int) -> Judgement:
     machine, succeeded = Machines.of(events.plan).harness, _Succession(views)
-    own = {each.operation.index: each for each in views if _of_itself(each, nodes)}
+    controllers = ids_in(events.plan, CONTROLLER)
+    own = {each.operation.index: each for each in views if _of_itself(each, controllers)}
     asked: dict[str, list[Operation]] = defaultdict(list)
     for each in events.observations:
         if each.f in (OWN_VIEW, LEADERS_VIEW):
@@ -374,10 +376,9 @@ class _Succession:
         return view.epoch
 
 
-def _of_itself(view: View, nodes: Nodes) -> bool:
+def _of_itself(view: View, controllers: Mapping[str, int]) -> bool:
     """A node tells that it leads."""
-    ids = (nodes.get(str(view.operation.node)) or {}).get("ids") or {}
-    return view.leader >= 0 and ids.get("controller") == view.leader
+    return view.leader >= 0 and controllers.get(str(view.operation.node)) == view.leader
 
 
 def _of_former_leaders(
@@ -419,12 +420,6 @@ def _span(first: Operation, last: Operation) -> tuple[int, int]:
 # --- lists of brokers ---------------------------------------------------------------------
 
 
-def _brokers(nodes: Nodes) -> Mapping[str, int]:
-    """Node -> its id, of the plan's brokers."""
-    ids = {name: (spec.get("ids") or {}).get("broker") for name, spec in nodes.items()}
-    return {name: number for name, number in ids.items() if isinstance(number, int)}
-
-
 def _by_node(lists: Iterable[BrokerList]) -> Mapping[str, list[BrokerList]]:
     found: dict[str, list[BrokerList]] = defaultdict(list)
     for each in lists:
@@ -435,7 +430,7 @@ def _by_node(lists: Iterable[BrokerList]) -> Mapping[str, list[BrokerList]]:
 def _live_listed(
     lists: Sequence[BrokerList], quiet: Sequence[Quiet], events: RunEvents, recovery_ns: int
 ) -> Judgement:
-    brokers, upset = _brokers(events.plan.get("nodes") or {}), Upset.of(events.plan)
+    brokers, upset = ids_in(events.plan, BROKER), Upset.of(events.plan)
     machine = Machines.of(events.plan).harness
     findings, compared = [], Counter[str]()
     for peace in quiet:
@@ -474,7 +469,7 @@ def _streaks(
 
 
 def _dead_unlisted(lists: Sequence[BrokerList], events: RunEvents, nodes: Nodes) -> Judgement:
-    brokers = _brokers(nodes)
+    brokers = ids_in(events.plan, BROKER)
     occasion, compared, findings = False, 0, []
     for fault, since_ns in _deaths(events, nodes):
         dead = [name for name in brokers if name in fault.gone]
@@ -564,10 +559,8 @@ def _partitions(
     return found
 
 
-def _all_in_sync(
-    events: RunEvents, quiet: Sequence[Quiet], nodes: Nodes, recovery_ns: int
-) -> Judgement:
-    brokers, machine = _brokers(nodes), Machines.of(events.plan).harness
+def _all_in_sync(events: RunEvents, quiet: Sequence[Quiet], recovery_ns: int) -> Judgement:
+    brokers, machine = ids_in(events.plan, BROKER), Machines.of(events.plan).harness
     answers = [
         (node, own)
         for peace in quiet
@@ -603,8 +596,7 @@ def _out_of_sync(node: str, broker: str, number: int, streak: Sequence[Partition
     )
 
 
-def _one_address(lists: Iterable[BrokerList], nodes: Nodes) -> Judgement:
-    names = {number: name for name, number in _brokers(nodes).items()}
+def _one_address(lists: Iterable[BrokerList], names: Mapping[int, str]) -> Judgement:
     first: dict[int, BrokerList] = {}
     compared, findings = 0, {}
     for each in lists:

@@ -20,6 +20,7 @@ from typing import Final, TypeAlias
 from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
 from checkers.folds.in_sync import Settings
 from checkers.folds.log_ends import answered_limits, configured
+from checkers.folds.roles import BROKER, nodes_by_id
 from checkers.folds.shown_ends import leaders_word
 from checkers.folds.topic_ids import LIVES, TopicLives, topic_lives
 from framework.checking.cuts import cut_by_partition
@@ -264,17 +265,12 @@ def _isrs_on_disk(events: RunEvents) -> tuple[dict[Partition, FinalIsr], str]:
 
 def _members(events: RunEvents, logs: Logs, key: Partition, isr: Iterable[int]) -> Iterator[Member]:
     """Those of which there is a disk: of others nothing is known."""
-    nodes = {spec["ids"].get("broker"): node for node, spec in _nodes(events).items()}
+    nodes = nodes_by_id(events.plan, BROKER)
     read = {node for own in logs.values() for node in own}
     for broker in sorted(isr):
         if nodes.get(broker) in read:
             node = nodes[broker]
             yield Member(node, logs.get(key, {}).get(node) or ReplicaLog())
-
-
-def _nodes(events: RunEvents) -> Mapping[str, dict[str, dict[str, int]]]:
-    plan = events.plan.get("nodes") or {}
-    return {node: spec for node, spec in plan.items() if spec.get("ids")}
 
 
 def _gap(

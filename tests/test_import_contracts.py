@@ -131,3 +131,58 @@ def test_no_plugin_spells_a_word_of_a_system(folder: str) -> None:
 def test_one_that_does_is_seen(word: str, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(f'def right(code):\n    return code == "{word}" or "UNKNOWN"\n')
     assert words_of_systems(tmp_path) == [f"a.py:2 {word}"]
+
+
+# --- roles of Kafka's protocol ------------------------------------------------------------
+
+ROLES: Final = {"broker", "controller"}
+KNOW_ROLES: Final = {ROOT / "workloads/kafka/roles.py", ROOT / "checkers/folds/roles.py"}
+"""How a layout names them, and how a plan does."""
+
+
+def roles_in(folder: Path) -> list[str]:
+    """Texts below a folder that name a role. In a tuple or as a key beside words that are none, it
+    is the name of a kind of thing: `("broker", id)`, `{"broker": ..., "topic": ...}`."""
+    found = []
+    for path in sorted(folder.rglob("*.py")):
+        if path in KNOW_ROLES:
+            continue
+        tree = ast.parse(path.read_text())
+        kinds = {id(each) for node in ast.walk(tree) for each in _kinds_of_things(node)}
+        found += [
+            f"{path.name}:{each.lineno} {each.value}"
+            for each in ast.walk(tree)
+            if isinstance(each, ast.Constant) and each.value in ROLES and id(each) not in kinds
+        ]
+    return found
+
+
+def _kinds_of_things(node: ast.AST) -> list[ast.expr]:
+    together: list[ast.expr | None] = []
+    if isinstance(node, ast.Tuple):
+        together += node.elts
+    if isinstance(node, ast.Dict):
+        together += node.keys
+    names = [each for each in together if isinstance(each, ast.Constant) and each.value in ROLES]
+    return [] if len(names) == len(together) else list(names)
+
+
+@pytest.mark.parametrize("folder", ["framework", "nemesis", "workloads", "checkers"])
+def test_roles_are_named_in_one_place_a_side(folder: str) -> None:
+    assert roles_in(ROOT / folder) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "seen"),
+    [
+        ('"broker" in node["roles"]', 1),
+        ('node["ids"].get("controller")', 1),
+        ('{"controller": 1, "broker": 1}', 2),
+        ('("broker",)', 1),
+        ('("broker", 11)', 0),
+        ('{"broker": 1, "topic": 2}', 0),
+    ],
+)
+def test_a_role_that_is_named_elsewhere_is_seen(line: str, seen: int, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(f"node = {{}}\nfound = {line}\n")
+    assert len(roles_in(tmp_path)) == seen

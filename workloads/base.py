@@ -14,6 +14,7 @@ from framework.plugins.system import Cluster
 from framework.plugins.workload import Client, WorkloadOptions
 from workloads.kafka.client import KafkaClient
 from workloads.kafka.operations.topics import NAMES_A_TOPIC
+from workloads.kafka.roles import ONE_OF_EACH, brokers
 
 ATTEMPTS: Final = 3
 LAST: Final = 2
@@ -32,6 +33,8 @@ class KafkaWorkload:
     """Remembers the topics that its clients named, which are the universe of the final reads:
     what was acknowledged on any of them must be there, and nothing else."""
 
+    min_roles: Mapping[str, int] = ONE_OF_EACH
+
     def __init__(self) -> None:
         self._named: dict[str, None] = {}
         self._configured: dict[str, None] = {}
@@ -48,15 +51,12 @@ class KafkaWorkload:
         what brokers serve is judged in every run, also where clients hardly ask them, and against
         what held before and after. So are the last ones that are gone: one may be all that a run
         deleted."""
-        brokers: list[str | None] = [spec.name for spec in options.nodes if "broker" in spec.roles]
+        nodes: list[str | None] = [*brokers(options.nodes)] or [None]
         read = topic_read(options)
         return phases(
             FinalReads(names=lambda: tuple(self._named), f=read, found=self._found),
             FinalReads(names=lambda: tuple(self._configured), f="describe-configs"),
-            *(
-                FinalReads(names=self._last, f="metadata", node=broker)
-                for broker in brokers or [None]
-            ),
+            *(FinalReads(names=self._last, f="metadata", node=node) for node in nodes),
             FinalReads(names=self._last, f=read),
             FinalReads(names=self._gone, f=read),
         )

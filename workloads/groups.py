@@ -108,7 +108,6 @@ class Groups(KafkaWorkload):
     name: str = "groups"
     requires: frozenset[str] = frozenset({"data-plane", "groups", "kafka-topics"})
     provides: frozenset[str] = frozenset({"group-operations", "log-operations", "topic-operations"})
-    min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 2
     more: str = LIBRARY
 

@@ -9,7 +9,6 @@ version, of which at most one may win.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -47,7 +46,6 @@ class Isr(KafkaWorkload):
     name: str = "isr"
     requires: frozenset[str] = frozenset({"kafka-topics", VERSIONED_READ, "synthetic-brokers"})
     provides: frozenset[str] = frozenset({"isr-changes", "topic-operations"})
-    min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 2
 
     def __init__(self, options: IsrOptions | None = None) -> None:

@@ -55,7 +55,6 @@ class Lifecycle(KafkaWorkload):
     name: str = "lifecycle"
     requires: frozenset[str] = frozenset({"extra-brokers", "kafka-topics"})
     provides: frozenset[str] = frozenset({"broker-life-cycles", "topic-operations"})
-    min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 2
 
     def __init__(self, options: LifecycleOptions | None = None) -> None:

@@ -46,6 +46,7 @@ from workloads.kafka.operations.partitions import (
     partition_key,
 )
 from workloads.kafka.operations.topics import CreateTopic
+from workloads.kafka.roles import brokers
 from workloads.options import at_least
 
 CONSUMERS: Final = ("a", "b", "c")
@@ -103,7 +104,6 @@ class Log(KafkaWorkload):
     name: str = "log"
     requires: frozenset[str] = frozenset({"data-plane", "kafka-topics"})
     provides: frozenset[str] = frozenset({"log-operations", "topic-operations"})
-    min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 2
 
     def __init__(self, options: LogOptions | None = None) -> None:
@@ -116,8 +116,8 @@ class Log(KafkaWorkload):
     def generator(self, options: WorkloadOptions) -> Generator:
         if not self._options.flood:
             return LogOperations(options=self._options)
-        brokers = sum("broker" in spec.roles for spec in options.nodes)
-        flooded = {FLOODED: CreateTopic(partitions=brokers, replication=1)}
+        partitions = len(brokers(options.nodes))
+        flooded = {FLOODED: CreateTopic(partitions=partitions, replication=1)}
         return reserve(
             (1, floods(self._options)),
             default=LogOperations(options=self._options, also=flooded),

@@ -52,7 +52,6 @@ class Topics(KafkaWorkload):
     name: str = "topics"
     requires: frozenset[str] = frozenset({"kafka-topics"})
     provides: frozenset[str] = frozenset({"topic-operations"})
-    min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 1
 
     def __init__(self, options: TopicsOptions | None = None) -> None:

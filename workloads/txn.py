@@ -15,7 +15,7 @@ from __future__ import annotations
 import random
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import Final
@@ -91,7 +91,6 @@ class Txn(KafkaWorkload):
     name: str = "txn"
     requires: frozenset[str] = frozenset({"data-plane", "transactions", "kafka-topics"})
     provides: frozenset[str] = frozenset({"transaction-operations", "topic-operations"})
-    min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 2
     more: str = LIBRARY
 

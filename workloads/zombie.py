@@ -59,7 +59,6 @@ class Zombie(KafkaWorkload):
     name: str = "zombie"
     requires: frozenset[str] = frozenset({"kafka-topics", VERSIONED_READ, "synthetic-brokers"})
     provides: frozenset[str] = frozenset({"isr-changes", "zombie-requests"})
-    min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 2
 
     def __init__(self, options: ZombieOptions | None = None) -> None:

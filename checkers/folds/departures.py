@@ -15,6 +15,7 @@ from typing import Final, Protocol
 
 from checkers.folds.observations import with_observations
 from checkers.folds.peace import recovery_ns
+from checkers.folds.roles import may_be_broker
 from framework.checking.findings import finding
 from framework.evidence.clocks import Moment
 from framework.evidence.kinds import Evidence, HeartbeatAnswered
@@ -101,9 +102,8 @@ def _in_peace(events: RunEvents, drain: Operation, answer: Operation) -> bool:
 
 def _is_a_brokers(operation: Operation, events: RunEvents) -> bool:
     """Whether it is an answer of a node that is a broker, as far as the plan says."""
-    node = (events.plan.get("nodes") or {}).get(operation.node) or {}
     answered = operation.f in READS and operation.ok and isinstance(operation.result, dict)
-    return answered and "broker" in (node.get("roles") or ("broker",))
+    return answered and may_be_broker(events.plan, operation.node)
 
 
 def _names(answer: Operation, what: str, broker: int) -> bool:

@@ -15,6 +15,7 @@ from workloads.kafka.codec import Codec
 from workloads.kafka.connection import Breakdown, Connection, FateUnknown, no_answer
 from workloads.kafka.controller_client import SEARCH_S, ControllerClient
 from workloads.kafka.messages import EXCHANGES
+from workloads.kafka.roles import BROKER, CONTROLLER, LISTENERS
 from workloads.kafka.system import system_of
 
 
@@ -35,8 +36,8 @@ class KafkaClient:
         }
         self._started = started
         name, codec = f"workload-{thread}", Codec(dialect.messages)
-        self._controllers = connections(cluster, "controller", "controller", name, codec)
-        self._brokers = connections(cluster, "broker", "client", name, codec)
+        self._controllers = connections(cluster, CONTROLLER, name, codec)
+        self._brokers = connections(cluster, BROKER, name, codec)
         self._controller = ControllerClient(
             self._controllers, dialect.outcomes, thread, dialect.leadership
         )
@@ -81,15 +82,16 @@ class KafkaClient:
     def _call(
         self, invocation: Invocation, at: str, request: RequestPayload
     ) -> tuple[str, ResponsePayload]:
-        if at == "broker":
+        if at == BROKER:
             return self._broker.call(request, node=invocation.node)
         return self._controller.call(request, read=invocation.f in self._outcomes.reads)
 
 
 def connections(
-    cluster: Cluster, role: str, listener: str, client_id: str, codec: Codec
+    cluster: Cluster, role: str, client_id: str, codec: Codec
 ) -> Mapping[str, Connection]:
-    """A connection, not yet open, to that listener of each node with the role that has it."""
+    """A connection, not yet open, to each node with the role that clients may ask."""
+    listener = LISTENERS[role]
     return {
         node: Connection(
             partial(system_of(cluster).connect, cluster, node, listener), client_id, codec

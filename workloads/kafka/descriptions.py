@@ -30,6 +30,7 @@ from workloads.kafka.operations.descriptions import (
     TopicsView,
 )
 from workloads.kafka.operations.partitions import partition_key, partition_of
+from workloads.kafka.roles import BROKER, CONTROLLER
 
 METADATA_LOG: Final = TopicName("__cluster_metadata")
 TOPICS: Final = 24
@@ -172,23 +173,23 @@ def ends_answer(led: Led, response: listed.ListOffsetsResponse) -> Answer:
 
 
 ROLES: Final[Mapping[str, Sequence[str]]] = {
-    "describe-node": ("controller", "broker"),
-    "describe-quorum": ("controller", "broker"),
-    "describe-cluster": ("broker",),
-    "describe-topics": ("broker",),
-    "log-ends": ("broker",),
-    "metadata-log": ("controller",),
+    "describe-node": (CONTROLLER, BROKER),
+    "describe-quorum": (CONTROLLER, BROKER),
+    "describe-cluster": (BROKER,),
+    "describe-topics": (BROKER,),
+    "log-ends": (BROKER,),
+    "metadata-log": (CONTROLLER,),
 }
 """What nodes are asked, in this order, and as what: the first of these roles that they have. For
 `describe-node`, a node's own view of the quorum, Kafka has no message; a system's dialect may. So
 may it say `metadata-log`, which is asked of systems that can be watched so."""
-PASSED_ON: Final = ("describe-quorum", "broker")
+PASSED_ON: Final = ("describe-quorum", BROKER)
 """A question that brokers pass on to the active controller. Where nodes have no view of their own
 to tell, those that are both are asked as brokers as well: else nobody but the leader says who
 leads."""
 EXCHANGES: Final[Exchanges] = {
-    "describe-quorum": Exchange(at="controller", request=quorum_request, answer=quorum_answer),
-    "describe-cluster": Exchange(at="broker", request=cluster_request, answer=cluster_answer),
-    "describe-topics": Exchange(at="broker", request=topics_request, answer=topics_answer),
+    "describe-quorum": Exchange(at=CONTROLLER, request=quorum_request, answer=quorum_answer),
+    "describe-cluster": Exchange(at=BROKER, request=cluster_request, answer=cluster_answer),
+    "describe-topics": Exchange(at=BROKER, request=topics_request, answer=topics_answer),
 }
 """Those whose messages depend on nothing that was answered before."""

@@ -40,10 +40,10 @@ from workloads.kafka.leaders import Leaders, NoAnswer
 from workloads.kafka.log_messages import produce_answer, produce_request
 from workloads.kafka.operations.floods import Flood, Flooded, NodeFlooded
 from workloads.kafka.operations.partitions import Produce, partition_key
+from workloads.kafka.roles import BROKER, LISTENERS
 from workloads.kafka.system import system_of
 
 MODULE: Final = "workloads.kafka.flooder"
-LISTENER: Final = "client"
 CONNECT_S: Final = 1.0
 OTHER_FILES: Final = 400
 """What the harness has open beside a flood, generously."""
@@ -104,10 +104,8 @@ class FloodClient:
         self._cluster = cluster
         self._others = others
         self._topic = topic
-        self._names = {
-            cluster.nodes[node].ids["broker"]: node for node in cluster.with_role("broker")
-        }
-        self._brokers = connections(cluster, "broker", LISTENER, f"flood-{thread}", Codec())
+        self._names = {cluster.nodes[node].ids[BROKER]: node for node in cluster.with_role(BROKER)}
+        self._brokers = connections(cluster, BROKER, f"flood-{thread}", Codec())
         self._lookup = BrokerClient(self._brokers, thread)
 
     def invoke(self, invocation: Invocation) -> Completion:
@@ -164,7 +162,7 @@ class FloodClient:
 
         def connect(_: int) -> socket.socket | None:
             with suppress(OSError):
-                return system.connect(self._cluster, node, LISTENER, CONNECT_S)
+                return system.connect(self._cluster, node, LISTENERS[BROKER], CONNECT_S)
             return None
 
         first = connect(0)  # of a broker that takes none, no more are asked for

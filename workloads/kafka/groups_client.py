@@ -48,6 +48,7 @@ from workloads.kafka.member_process import (
 from workloads.kafka.messages import name_of, refused
 from workloads.kafka.operations.groups import Commit, Left, MemberFetch, Membership
 from workloads.kafka.relay import Relay
+from workloads.kafka.roles import BROKER
 from workloads.kafka.system import system_of
 
 SEARCH_S: Final = 3.0
@@ -96,9 +97,9 @@ class GroupsClient:
         self._cluster, self._topics, self._session_ms = cluster, topics, session_ms
         self._log = LogClient(cluster, thread, started)
         self._outcomes = system_of(cluster).dialect().outcomes
-        self._brokers = connections(cluster, "broker", "client", f"groups-{thread}", Codec())
+        self._brokers = connections(cluster, BROKER, f"groups-{thread}", Codec())
         self._any = BrokerClient(self._brokers, thread)
-        self._names = {cluster.nodes[node].ids["broker"]: node for node in self._brokers}
+        self._names = {cluster.nodes[node].ids[BROKER]: node for node in self._brokers}
         self._coordinators: dict[str, str] = {}
         self._relay: Relay | None = None
         self._member: MemberProcess | None = None

@@ -43,6 +43,7 @@ from workloads.kafka.log_messages import (
 from workloads.kafka.messages import name_of
 from workloads.kafka.operations.partitions import Produce
 from workloads.kafka.operations.topics import CreateTopic
+from workloads.kafka.roles import BROKER
 from workloads.kafka.system import system_of
 
 SEARCH_S: Final = 3.0
@@ -107,9 +108,9 @@ class LogClient:
     ) -> None:
         self._topics = KafkaClient(cluster, thread, started)
         self._dialect = system_of(cluster).dialect()
-        self._brokers = connections(cluster, "broker", "client", f"log-{thread}", Codec())
+        self._brokers = connections(cluster, BROKER, f"log-{thread}", Codec())
         self._any = BrokerClient(self._brokers, thread)
-        names = {cluster.nodes[node].ids["broker"]: node for node in cluster.with_role("broker")}
+        names = {cluster.nodes[node].ids[BROKER]: node for node in cluster.with_role(BROKER)}
         self._leaders = Leaders(self._any, names)
         self._ids = sorted(names)
         self._producer: Producer | None = None

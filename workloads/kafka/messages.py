@@ -35,6 +35,7 @@ from workloads.kafka.operations.topics import (
     TopicConfigs,
     TopicState,
 )
+from workloads.kafka.roles import BROKER, CONTROLLER
 
 REQUEST_TIMEOUT_MS: Final = 2000
 DEFAULT: Final = -1
@@ -221,10 +222,10 @@ def the_one(items: Sequence[T], matches: Callable[[T], bool]) -> T:
 
 
 EXCHANGES: Final[Exchanges] = {
-    "create": Exchange(at="broker", request=create_request, answer=create_answer, forwarded=True),
-    "delete": Exchange(at="broker", request=delete_request, answer=delete_answer, forwarded=True),
-    "metadata": Exchange(at="broker", request=metadata_request, answer=metadata_answer),
-    "describe-configs": Exchange(at="broker", request=configs_request, answer=configs_answer),
-    "alter-isr": Exchange(at="controller", request=alter_request, answer=alter_answer),
+    "create": Exchange(at=BROKER, request=create_request, answer=create_answer, forwarded=True),
+    "delete": Exchange(at=BROKER, request=delete_request, answer=delete_answer, forwarded=True),
+    "metadata": Exchange(at=BROKER, request=metadata_request, answer=metadata_answer),
+    "describe-configs": Exchange(at=BROKER, request=configs_request, answer=configs_answer),
+    "alter-isr": Exchange(at=CONTROLLER, request=alter_request, answer=alter_answer),
 }
 """Operations in Kafka's own messages. Systems add theirs (`workloads.kafka.system`)."""

@@ -38,11 +38,10 @@ from workloads.kafka.descriptions import (
     led_by,
 )
 from workloads.kafka.operations.descriptions import TopicsView
+from workloads.kafka.roles import BROKER, LISTENERS
 from workloads.kafka.system import KafkaSystem, system_of
 
 ANSWER_S: Final = 1.0
-LISTENERS: Final = {"broker": "client", "controller": "controller"}
-"""Role -> the port at which it is asked."""
 
 
 class KafkaObserver:
@@ -117,7 +116,7 @@ class NodeClient:
             response = connection.call(further.request, deadline)
         answer = exchange.answer(invocation, response)
         if invocation.f == "describe-topics" and isinstance(answer, Ok):
-            self._led = led_by(TopicsView.from_json(answer.value), self._spec.ids["broker"])
+            self._led = led_by(TopicsView.from_json(answer.value), self._spec.ids[BROKER])
         return answer
 
     def close(self) -> None:

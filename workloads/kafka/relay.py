@@ -14,13 +14,13 @@ from contextlib import suppress
 from typing import Final, TypeAlias
 
 from framework.plugins.system import Cluster
+from workloads.kafka.roles import BROKER, LISTENERS
 from workloads.kafka.system import system_of
 
 Address: TypeAlias = tuple[str, int]
 
 CONNECT_TIMEOUT_S: Final = 2.0
 CHUNK_BYTES: Final = 64 * 1024
-LISTENER: Final = "client"
 _VERSION, _PLAIN, _CONNECT, _IPV4 = 5, 0, 1, 1
 _DONE, _REFUSED = 0, 4
 """Replies: succeeded, host unreachable."""
@@ -31,8 +31,8 @@ class Relay:
 
     def __init__(self, cluster: Cluster) -> None:
         names: Mapping[Address, str] = {
-            (cluster.host(node).address, cluster.nodes[node].ports[LISTENER]): node
-            for node in cluster.with_role("broker")
+            (cluster.host(node).address, cluster.nodes[node].ports[LISTENERS[BROKER]]): node
+            for node in cluster.with_role(BROKER)
         }
         carried: set[socket.socket] = set()
 
@@ -75,7 +75,7 @@ def carry(
     try:
         if node is None:
             raise OSError("no such broker")
-        broker = system_of(cluster).connect(cluster, node, LISTENER, CONNECT_TIMEOUT_S)
+        broker = system_of(cluster).connect(cluster, node, LISTENERS[BROKER], CONNECT_TIMEOUT_S)
     except OSError:
         client.sendall(_reply(_REFUSED))
         return
