@@ -20,8 +20,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic
 from typing import IO, Any, Final, TypeAlias
+
+import tenacity
 
 from framework.checking.blocks import last_line
 from framework.checking.class_archive import sharing
@@ -311,14 +313,18 @@ def _is_loopback(master: str) -> bool:
 def _need_workers(context: Any, master: str) -> None:
     """Raises `UsageError` where a cluster has no worker free, or one lacks what kernels need."""
     status = context._jsc.sc()
-    patience = monotonic() + _WORKERS_S
-    while status.getExecutorMemoryStatus().size() < 2:  # one is the driver
-        if monotonic() > patience:
-            raise UsageError(
-                f"--spark-master {master}: no worker took the job within {_WORKERS_S:g} s; "
-                "are there workers, and have they cores and memory to spare?"
-            )
-        sleep(0.2)  # Spark tells only those who ask
+    asked = tenacity.Retrying(  # Spark tells only those who ask
+        retry=tenacity.retry_if_result(lambda there: there < 2),  # one is the driver
+        stop=tenacity.stop_after_delay(_WORKERS_S),
+        wait=tenacity.wait_fixed(0.2),
+    )
+    try:
+        asked(lambda: status.getExecutorMemoryStatus().size())
+    except tenacity.RetryError:
+        raise UsageError(
+            f"--spark-master {master}: no worker took the job within {_WORKERS_S:g} s; "
+            "are there workers, and have they cores and memory to spare?"
+        ) from None
     try:
         lacks = context.parallelize([0], 1).map(lacking).collect()[0]
     except Exception as error:

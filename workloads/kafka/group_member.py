@@ -147,7 +147,8 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
         return self._until_assigned(time.monotonic()).to_json()
 
     def _until_assigned(self, asked_s: float) -> Assigned:
-        """Brokers that are down or fenced make the library raise, whose users go on polling."""
+        """Polls, which is what takes a member through the steps of a rebalance. Brokers that are
+        down or fenced make the library raise, whose users go on polling."""
         deadline = asked_s + JOIN_S
         last: Exception | None = None
         while time.monotonic() < deadline:

@@ -18,6 +18,7 @@ from contextlib import suppress
 from typing import Final, Protocol, cast
 from urllib.parse import urlsplit
 
+import tenacity
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from framework.history.event import Json, Recorded
@@ -184,12 +185,12 @@ class Transactor:
 
     def _commit(self, producer: Producer) -> None:
         """As the library's users do it: again, as long as it says that it may be."""
-        while True:
-            try:
-                return producer.commit_transaction(self._left(OPERATION_S))
-            except KafkaException as error:
-                if not error.args[0].retriable() or time.monotonic() > self._end_s:
-                    raise
+        again = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(_is_retriable),
+            stop=lambda _: time.monotonic() > self._end_s,
+            reraise=True,
+        )
+        again(lambda: producer.commit_transaction(self._left(OPERATION_S)))
 
     def _leave(self, *, abort: bool) -> None:
         """Out of a transaction; a producer that cannot is given up."""
@@ -203,6 +204,10 @@ class Transactor:
         """A second producer of somebody's id comes, and goes."""
         self._initialized(transactional_id)
         return None
+
+
+def _is_retriable(error: BaseException) -> bool:
+    return isinstance(error, KafkaException) and bool(error.args[0].retriable())
 
 
 def _sent(producer: Producer, key: str, value: int, most_s: float) -> int:

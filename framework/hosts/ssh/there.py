@@ -50,7 +50,7 @@ def prepare(folder: str, marker: str) -> None:
 def remove(folder: str, label: str, table: str) -> None:
     """End all processes of a run, and remove its packet-filter table and its folder. Where another
     run has the machine, the table is that one's: this run was not let in."""
-    while pids := _marked(label):
+    while pids := _marked(label):  # by hand: this machine has Python, and no tenacity
         for pid in pids:
             try:
                 os.kill(pid, signal.SIGKILL)

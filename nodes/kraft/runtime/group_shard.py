@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Coroutine
 from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
+import tenacity
 from kio.schema.errors import ErrorCode
 
 from nodes.kraft.group import core
@@ -128,7 +129,7 @@ class Shard:
             decoded = decode_changes(data)
             if decoded.unreadable:
                 log.warning("%s: no records of ours: offsets %s", self, decoded.unreadable)
-            if decoded.end_offset is None:
+            if decoded.end_offset is None:  # nothing to read at the moment
                 await asyncio.sleep(RETRY_S)
                 continue
             state = core.replay(state, decoded.changes)
@@ -144,13 +145,19 @@ class Shard:
 
     async def _mark(self) -> tuple[Offset, Offset]:
         """Commit a record that changes nothing; the offset behind it, and the log's start."""
-        while not self._resigned:
-            appended = await self._append(_records(()))
-            if appended.error == ErrorCode.none:
-                return Offset(appended.base_offset + 1), appended.log_start
-            log.debug("%s: loading waits: %s", self, appended.error.name)
-            await asyncio.sleep(RETRY_S)
-        return LOG_START, LOG_START
+
+        async def attempt() -> Appended | None:
+            return None if self._resigned else await self._append(_records(()))
+
+        attempts = tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_result(_failed),
+            wait=tenacity.wait_fixed(RETRY_S),
+            before_sleep=lambda _: log.debug("%s: loading waits", self),
+        )
+        appended: Appended | None = await attempts(attempt)
+        if appended is None:
+            return LOG_START, LOG_START
+        return Offset(appended.base_offset + 1), appended.log_start
 
     def resign(self) -> None:
         """Serve no more; everybody who waits is sent to the next coordinator."""
@@ -228,6 +235,10 @@ class Shard:
     async def _ticked(self) -> None:
         if not self._resigned:
             self.feed(Tick())
+
+
+def _failed(appended: Appended | None) -> bool:
+    return appended is not None and appended.error != ErrorCode.none
 
 
 def _records(changes: tuple[Change, ...]) -> bytes:

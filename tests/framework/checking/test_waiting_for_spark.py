@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ import pytest
 from framework.checking import precompile
 from framework.checking import spark as spark_session
 from framework.checking.spark import Background
-from framework.errors import EngineError
+from framework.errors import EngineError, UsageError
 from framework.run.interrupt import interruptible, left_to_check
 
 
@@ -179,3 +180,32 @@ def test_compiling_ends_with_who_asked_for_it(
         assert said.wait(120)
     precompiling.wait()
     assert lines == ["compiling"]
+
+
+def a_cluster(*executors: int) -> Any:
+    """A context that has so many executors each time that it is asked, its driver being one, and
+    whose workers lack nothing."""
+    seen = list(executors)
+    status = SimpleNamespace(
+        getExecutorMemoryStatus=lambda: SimpleNamespace(
+            size=lambda: seen.pop(0) if len(seen) > 1 else seen[0]
+        )
+    )
+    job = SimpleNamespace(collect=lambda: [[]])
+    return SimpleNamespace(
+        _jsc=SimpleNamespace(sc=lambda: status),
+        parallelize=lambda rows, slices: SimpleNamespace(map=lambda function: job),
+        left=seen,
+    )
+
+
+def test_workers_that_come_late_are_waited_for() -> None:
+    cluster = a_cluster(1, 1, 2)
+    spark_session._need_workers(cluster, "spark://here:7077")
+    assert cluster.left == [2]
+
+
+def test_workers_that_never_come_are_said_to_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_session, "_WORKERS_S", 0.0)
+    with pytest.raises(UsageError, match="no worker took the job"):
+        spark_session._need_workers(a_cluster(1), "spark://here:7077")
