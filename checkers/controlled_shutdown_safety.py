@@ -345,8 +345,8 @@ def _late(
 ) -> Finding | None:
     """A grant rests on a record that fences the broker. Where the first one came only later, the
     broker went with all that it led, and another reason fenced it: its lease, or its heir."""
-    granted_ns = grant.granted.at_ns + grant.granted.within_ns
-    late_ns = machines.of_node(fence.node).gave_ns(granted_ns, log.not_before_ns[fence.offset])
+    machine = machines.of_node(fence.node)
+    late_ns = machine.gave_ns(grant.granted.latest_ns, log.not_before_ns[fence.offset])
     if late_ns <= REPORTED_NS:
         return None
     operations, evidence = grant.witnesses()

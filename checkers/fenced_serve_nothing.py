@@ -187,10 +187,9 @@ def _fenced(lives: Sequence[Sequence[Evidence]]) -> list[Fenced]:
         next_ns = lives[number + 1][0].at_ns if number + 1 < len(lives) else None
         for each in _of_process(life):
             others = any(older[-1].at_ns >= each.begin_ns for older in lives[:number])
-            within_ns = each.why.within_ns
-            begin_ns = each.begin_ns + within_ns
             end_ns = each.end_ns if next_ns is None else min(each.end_ns, next_ns)
-            end_ns -= within_ns
+            begin_ns = moment_of(each.why, each.begin_ns).latest_ns
+            end_ns = moment_of(each.why, end_ns).earliest_ns
             if end_ns > begin_ns and not others:
                 found.append(Fenced(begin_ns, end_ns, each.why))
     return found

@@ -21,7 +21,7 @@ from framework.evidence.changes import (
     TopicCreated,
     TopicDeletionBegun,
 )
-from framework.evidence.clocks import moment_of, surely_before
+from framework.evidence.clocks import Latest, moment_of, surely_before
 from framework.evidence.kinds import (
     Appended,
     Booted,
@@ -281,24 +281,38 @@ def _live_voters(events: RunEvents) -> tuple[int, list[Finding]]:
     """Processes of one voter id that live at one time, and how many were held against an earlier
     one. Brokers may be two for a while: it is what their leases are for."""
     compared, findings = 0, []
-    lives: dict[int, list[tuple[Evidence, Booted]]] = defaultdict(list)
+    lives: dict[int, list[Life]] = defaultdict(list)
     evidence: Iterable[Evidence] = events.of(Booted, Exited, Appended, Change)
     for processes in incarnations(evidence).values():
         for life in processes:
             boot = life[0]
             if isinstance(boot, Booted) and boot.replica_id in boot.voters:
-                lives[boot.replica_id].append((life[-1], boot))
-    for replica, spans in sorted(lives.items()):
-        spans.sort(key=lambda span: (span[1].at_ns, span[1].node))
-        last, first = spans[0]
-        for end, boot in spans[1:]:
-            compared += 1
-            if surely_before(moment_of(boot), moment_of(last)):
+                lives[boot.replica_id].append(Life(boot, life[-1]))
+    for replica, own in sorted(lives.items()):
+        former = Latest[Life]()
+        compared += len(own) - 1
+        for each in sorted(own, key=lambda life: moment_of(life.boot).in_order):
+            other = next((life for life in former if life.meets(each)), None)
+            if other is not None:
                 message = f"two processes lived at one time as controller {replica}"
-                findings.append(finding(message, evidence=[first, boot], clause=VOTERS.name))
-            if end.at_ns > last.at_ns:
-                last, first = end, boot
+                boots = [other.boot, each.boot]
+                findings.append(finding(message, evidence=boots, clause=VOTERS.name))
+            former.add(moment_of(each.end), each)
     return compared, findings
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """Of a process, as far as it told of itself."""
+
+    boot: Booted
+    end: Evidence
+
+    def meets(self, other: "Life") -> bool:
+        """Whether both surely lived at a time: it may not be known which of them began first."""
+        return surely_before(moment_of(other.boot), moment_of(self.end)) and surely_before(
+            moment_of(self.boot), moment_of(other.end)
+        )
 
 
 # --- logs and snapshots -------------------------------------------------------------------

@@ -18,6 +18,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 from checkers.folds.brokers import FS as SYNTHETIC_FS
@@ -29,7 +30,7 @@ from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import BrokerFenced, BrokerRegistered, Change
-from framework.evidence.clocks import moment_of, surely_before, surely_not_after
+from framework.evidence.clocks import Latest, moment_of, surely_before, surely_not_after
 from framework.evidence.ids import BrokerEpoch
 from framework.evidence.kinds import (
     Appended,
@@ -160,7 +161,7 @@ def lease_exclusion(events: RunEvents) -> Outcome:
 
 
 def _in_order_of_grant(grants: Iterable[LeaseGranted]) -> list[LeaseGranted]:
-    return sorted(grants, key=lambda each: (each.at_ns, each.node, each.seq))
+    return sorted(grants, key=lambda each: (*moment_of(each).in_order, each.seq))
 
 
 def _one_process(grants: Iterable[LeaseGranted]) -> Iterator[Finding]:
@@ -334,6 +335,19 @@ class Serving:
     begin: Served
     end: Served
 
+    @property
+    def process(self) -> str:
+        return self.begin.incarnation
+
+    def meets(self, other: "Serving") -> bool:
+        """Whether it is another process's, and both surely served at a time: it may not be known
+        which of them began first."""
+        return (
+            self.process != other.process
+            and surely_not_after(moment_of(other.begin), moment_of(self.end))
+            and surely_not_after(moment_of(self.begin), moment_of(other.end))
+        )
+
 
 def _overlaps(events: RunEvents) -> tuple[int, list[Finding]]:
     """Also how many intervals followed one of another process of the same id."""
@@ -346,26 +360,21 @@ def _overlaps(events: RunEvents) -> tuple[int, list[Finding]]:
             if broker is not None:
                 by_id[broker] += _servings(life)
     for broker, servings in sorted(by_id.items()):
-        servings.sort(key=lambda each: (each.begin.at_ns, each.begin.node, each.begin.seq))
-        last: Serving | None = None
+        servings.sort(key=lambda each: (*moment_of(each.begin).in_order, each.begin.seq))
+        compared += sum(one.process != other.process for one, other in pairwise(servings))
+        former = Latest[Serving]()
         for each in servings:
-            if last is not None and each.begin.incarnation != last.end.incarnation:
-                compared += 1
-                if _not_over(last, each):
-                    findings.append(
-                        finding(
-                            f"two processes served as broker {broker} at one time",
-                            evidence=[last.begin, last.end, each.begin],
-                            clause=EXCLUSIVE.name,
-                        )
+            last = next((one for one in former if one.meets(each)), None)
+            if last is not None:
+                findings.append(
+                    finding(
+                        f"two processes served as broker {broker} at one time",
+                        evidence=[last.begin, last.end, each.begin],
+                        clause=EXCLUSIVE.name,
                     )
-            if last is None or each.end.at_ns > last.end.at_ns:
-                last = each
+                )
+            former.add(moment_of(each.end), each)
     return compared, findings
-
-
-def _not_over(last: Serving, serving: Serving) -> bool:
-    return surely_not_after(moment_of(serving.begin), moment_of(last.end))
 
 
 def _broker_id(life: Iterable[Evidence]) -> int | None:

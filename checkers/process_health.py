@@ -309,7 +309,7 @@ def _held(faults: Iterable[FaultRecord], node: str) -> list[tuple[int, int]]:
 
 def _never_back(events: RunEvents, boot_s: float) -> Iterator[Finding]:
     """A node that was killed and started again, and did not come as far as its boot."""
-    last_ns = max((each.at_ns for each in _reported(events)), default=0)
+    last_ns = max(map(earliest_ns, _reported(events)), default=0)
     for node, lives in incarnations(_reported(events)).items():
         last = lives[-1][-1]
         killed = [each for each in events.faults if each.ends_processes and node in each.nodes]

@@ -201,8 +201,8 @@ def refused_beside(
     machine, heirs = Machines.of(events.plan).harness, Heirs.of(events)
     tried, refused, findings = 0, 0, []
     for grant in grants:
-        begin = grant.begin.at_ns + grant.begin.within_ns
-        end = grant.granted.at_ns - grant.granted.within_ns + round(bounds.afterwards * 1e9)
+        begin = grant.begin.latest_ns
+        end = grant.granted.earliest_ns + round(bounds.afterwards * 1e9)
         if not _calm(events, begin, end):
             continue
         for key, operations in sorted(by_key.items()):

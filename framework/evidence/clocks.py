@@ -7,12 +7,14 @@ uncertainty a comparison decides nothing: both `surely_before(a, b)` and `surely
 false.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from framework.evidence.kinds import Evidence
 from framework.history.event import Recorded
+
+T = TypeVar("T")
 
 UNKNOWN_NS: Final = 1 << 62
 """How far off a clock may be of which nothing is known: no two times are ever so far apart."""
@@ -74,6 +76,21 @@ class Moment:
     within_ns: int = 0
     clock: str = ""
 
+    @property
+    def earliest_ns(self) -> int:
+        """The earliest time of the harness's clock that it can have been."""
+        return self.at_ns - self.within_ns
+
+    @property
+    def latest_ns(self) -> int:
+        """The latest such time."""
+        return self.at_ns + self.within_ns
+
+    @property
+    def in_order(self) -> tuple[int, str]:
+        """A key to sort by. Of two clocks that are not known well the order may be another one."""
+        return self.at_ns, self.clock
+
 
 def moment_of(evidence: Evidence, at_ns: int | None = None) -> Moment:
     """When it happened; or another time that the same clock told."""
@@ -98,9 +115,27 @@ def surely_not_after(one: Moment, other: Moment) -> bool:
 
 def earliest_ns(evidence: Evidence) -> int:
     """The earliest time of the harness's clock at which it can have happened."""
-    return evidence.at_ns - evidence.within_ns
+    return moment_of(evidence).earliest_ns
 
 
 def latest_ns(evidence: Evidence) -> int:
     """The latest such time."""
-    return evidence.at_ns + evidence.within_ns
+    return moment_of(evidence).latest_ns
+
+
+class Latest(Generic[T]):
+    """What was last, of all that is added. Of one clock that is known; which of two clocks told the
+    last of all may not be, so that there is one for each."""
+
+    def __init__(self) -> None:
+        self._by_clock: dict[str, tuple[Moment, T]] = {}
+
+    def add(self, when: Moment, what: T) -> None:
+        known = self._by_clock.get(when.clock)
+        if known is None or known[0].at_ns < when.at_ns:
+            self._by_clock[when.clock] = when, what
+
+    def __iter__(self) -> Iterator[T]:
+        """From the last one, as far as that is known, to the first."""
+        found = sorted(self._by_clock.values(), key=lambda each: each[0].in_order, reverse=True)
+        return (what for _, what in found)

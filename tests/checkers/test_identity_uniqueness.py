@@ -199,6 +199,26 @@ def test_processes_of_a_voter_that_live_at_one_time(lives: list[Life], overlaps:
     assert len(identity_uniqueness(story.run_events()).findings) == overlaps
 
 
+@pytest.mark.parametrize(("within_ms", "overlaps"), [(400, 1), (600, 0)])
+def test_a_life_shorter_than_what_clocks_hide_may_have_been_before(
+    within_ms: int, overlaps: int
+) -> None:
+    """It is told within a long one, the second half of a second after that began."""
+    story = Story()
+    for at, node, type in (
+        (0, "n0", "boot"),
+        (1, "n1", "boot"),
+        (2, "n1", "exit"),
+        (9, "n0", "exit"),
+    ):
+        story.now_ns = at * 500 * MS
+        story.event(node, type, replica_id=2, voters=[1, 2, 3], reason="terminated")
+    sample = {"at_ns": 0, "offset_ns": 0, "within_ns": within_ms * MS}
+    clocks = {node: {"samples": [sample]} for node in ("n0", "n1")}
+    story.plan = {**story.plan, "hosts": "ssh", "clocks": clocks}
+    assert len(identity_uniqueness(story.run_events()).findings) == overlaps
+
+
 def test_nothing_seen_is_unknown() -> None:
     assert identity_uniqueness(Story().run_events()).verdict is Verdict.UNKNOWN
 

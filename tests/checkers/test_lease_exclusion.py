@@ -462,6 +462,32 @@ def test_a_process_whose_beginning_is_not_known_is_the_broker_that_it_was_leased
     assert_invalid(outcome, "two processes served as broker 4")
 
 
+@pytest.mark.parametrize(("within_ms", "accused"), [(400, True), (600, False)])
+def test_a_service_shorter_than_what_clocks_hide_may_have_been_before(
+    within_ms: int, accused: bool
+) -> None:
+    """One success, told a second after the beginning of a long service: each clock may be off by
+    `within`."""
+    story = deferred(LogStory(readers=("c1",)))
+    story.boot("b1")
+    leased(story, "b1", story.register(4))
+    story.serve("b1")
+    second = story.boot("b2")
+    second.fields["broker_id"] = 4  # type: ignore[index]
+    story.wait(1_000)
+    story.serve("b2")
+    story.wait(9_000)
+    story.serve("b1")
+    sample = {"at_ns": 0, "offset_ns": 0, "within_ns": within_ms * MS}
+    story.plan = {
+        **story.plan,
+        "hosts": "ssh",
+        "clocks": {"b1": {"samples": [sample]}, "b2": {"samples": [sample]}},
+    }
+    found = clause_of(judged(LeaseExclusion(), story), "exclusive").verdict
+    assert (found is Verdict.INVALID) is accused
+
+
 def test_a_process_that_stood_still_may_tell_late_what_it_served() -> None:
     story = clean()
     story.wait(LENGTH_MS)
