@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Final
 
 from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
+from checkers.folds.values import alter_isr, altered_isr, partitions_shown, topic_answer
 from framework.checking.findings import finding, named, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -150,15 +151,14 @@ def _is_recent(operation: Operation, final_caches: bool) -> bool:
 
 
 def _read(operation: Operation) -> Read:
-    result = operation.result
-    if not isinstance(result, dict):
+    if not isinstance(operation.result, dict):
         return Read(operation, None, {})
-    versions = {
+    versions: dict[int, int] = {
         each["partition"]: each["partition_epoch"]
-        for each in result.get("partitions") or ()
+        for each in partitions_shown(operation)
         if "partition_epoch" in each
     }
-    return Read(operation, str(result.get("topic_id")), versions)
+    return Read(operation, str(topic_answer(operation).get("topic_id")), versions)
 
 
 # --- topics -------------------------------------------------------------------------------
@@ -262,7 +262,7 @@ def _back_in_the_log(events: RunEvents, seen: Counter[str]) -> Iterator[Finding]
 
 
 def _shown_id(operation: Operation) -> str | None:
-    topic_id = (operation.result or {}).get("topic_id")
+    topic_id = topic_answer(operation).get("topic_id")
     return None if topic_id is None else str(topic_id)
 
 
@@ -275,7 +275,7 @@ def _versions(
     for change in operations:
         if change.f != "alter-isr" or not change.ok:
             continue
-        value, version = change.value, change.result["partition_epoch"]
+        value, version = alter_isr(change), altered_isr(change)["partition_epoch"]
         name = str(change.key).rpartition("/")[0]
         shown = [
             (read, read.versions[value["partition"]])
@@ -344,7 +344,8 @@ def _served(events: RunEvents, decision: Decided, answer: Answered) -> Iterator[
         if not surely_not_after(answered, Moment(end)):
             continue
         if operation.f == "alter-isr":
-            same = (operation.value["topic_id"], operation.value["partition"]) in partitions
+            asked = alter_isr(operation)
+            same = (asked["topic_id"], asked["partition"]) in partitions
         else:
             same = not decision.topics or operation.key in decision.topics
         if same:

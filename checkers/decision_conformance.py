@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from checkers.folds.committed_log import CommittedLog, known_log
 from checkers.folds.decisions import may_have_asked
@@ -30,6 +30,7 @@ from checkers.folds.reference_controller import (
 )
 from checkers.folds.replay import Key, Replay, states
 from checkers.folds.service import OF_BROKERS
+from checkers.folds.values import alter_isr, altered_isr, heartbeat, key_of
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -313,10 +314,9 @@ def _known(events: RunEvents) -> Known:
 
 
 def _on(operation: Operation) -> object:
-    value = operation.value
     if operation.f == "alter-isr":
-        return str(value["topic_id"]), int(value["partition"])
-    return value["broker_id"] if operation.f == "heartbeat" else operation.key
+        return key_of(alter_isr(operation))
+    return heartbeat(operation)["broker_id"] if operation.f == "heartbeat" else operation.key
 
 
 def _leaving(known: Known) -> Iterator[Epoch]:
@@ -325,8 +325,8 @@ def _leaving(known: Known) -> Iterator[Epoch]:
         if each.target == "leaving":
             yield each.broker_id, each.broker_epoch
     for operation in known.events.operations:
-        if operation.f == "heartbeat" and operation.value.get("target") != "active":
-            yield operation.value["broker_id"], operation.value["broker_epoch"]
+        if operation.f == "heartbeat" and heartbeat(operation).get("target") != "active":
+            yield heartbeat(operation)["broker_id"], heartbeat(operation)["broker_epoch"]
     for record in known.log.records:
         if isinstance(record, BrokerFenced):
             yield record.broker_id, record.broker_epoch
@@ -336,9 +336,9 @@ def _leaving(known: Known) -> Iterator[Epoch]:
 
 
 def _request(operation: Operation) -> IsrRequest:
-    value: Mapping[str, Any] = operation.value
+    value = alter_isr(operation)
     return IsrRequest(
-        key=(str(value["topic_id"]), int(value["partition"])),
+        key=key_of(value),
         broker_id=value["broker_id"],
         broker_epoch=value["broker_epoch"],
         leader_epoch=value["leader_epoch"],
@@ -352,7 +352,7 @@ def _accepted_changes(known: Known) -> Iterator[Question]:
     """By clients' answers: each names the version that its record made."""
     for each in _changes(known):
         asked = _request(each)
-        if each.ok and (made := _version(known, asked.key, each.result["partition_epoch"])):
+        if each.ok and (made := _version(known, asked.key, altered_isr(each)["partition_epoch"])):
             ask = _acceptance(asked, made, partial(list, (each,)))
             yield Question(ISR_ACCEPTED, made.offset, ask)
 
@@ -400,7 +400,7 @@ def _refused_changes(known: Known) -> Iterator[Question]:
     makers: dict[tuple[Key, int], Operation] = {}
     for each in _changes(known):
         if each.ok:
-            makers.setdefault((_request(each).key, each.result["partition_epoch"]), each)
+            makers.setdefault((_request(each).key, altered_isr(each)["partition_epoch"]), each)
     for refused in _changes(known):
         if not refused.failed or refused.node is None:
             continue

@@ -20,6 +20,7 @@ from typing import Final, TypeVar
 from checkers.folds.committed_log import CommittedLog, known_log
 from checkers.folds.disk_logs import DISK_KINDS
 from checkers.folds.replay import Key, Replay
+from checkers.folds.values import alter_isr, heartbeat, isr_of, topic_answer
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -160,8 +161,9 @@ def _shrinks(operations: Iterable[Operation]) -> int:
     count = 0
     for each in operations:
         if each.f == "alter-isr" and each.ok:
-            key = (str(each.value["topic_id"]), each.value["partition"])
-            size = len(each.value["isr"])
+            asked = alter_isr(each)
+            key = (str(asked["topic_id"]), asked["partition"])
+            size = len(asked["isr"])
             count += size < last.get(key, 0)
             last[key] = size
     return count
@@ -191,7 +193,7 @@ def _by_key(operations: Iterable[Operation], f: str) -> dict[str, list[Operation
 def _answered_id(operation: Operation) -> str | None:
     if not operation.ok or not isinstance(operation.result, dict):
         return None
-    topic_id = operation.result.get("topic_id")
+    topic_id = topic_answer(operation).get("topic_id")
     return None if topic_id is None else str(topic_id)
 
 
@@ -366,9 +368,11 @@ def _asked_to_register(operations: Iterable[Operation]) -> dict[str, list[Operat
     """By the incarnation of a broker's process."""
     asked: dict[str, list[Operation]] = defaultdict(list)
     for operation in operations:
-        value = operation.value
-        if operation.f == "heartbeat" and value.get("incarnation") and value["broker_epoch"] < 0:
-            asked[str(value["incarnation"])].append(operation)
+        if operation.f != "heartbeat":
+            continue
+        beat = heartbeat(operation)
+        if beat.get("incarnation") and beat["broker_epoch"] < 0:
+            asked[str(beat["incarnation"])].append(operation)
     return asked
 
 
@@ -381,8 +385,8 @@ def _taken_away(log: CommittedLog, operations: Sequence[Operation]) -> tuple[int
     asked: dict[Key, list[Operation]] = defaultdict(list)
     for operation in operations:
         if operation.f == "alter-isr":
-            value = operation.value
-            asked[str(value["topic_id"]), value["partition"]].append(operation)
+            wish = alter_isr(operation)
+            asked[str(wish["topic_id"]), wish["partition"]].append(operation)
     conditional = _by_version(asked)
     letting_go = [each for each in operations if _asks_to_leave(each)]
     state = Replay()
@@ -392,7 +396,7 @@ def _taken_away(log: CommittedLog, operations: Sequence[Operation]) -> tuple[int
             before = state.partitions[change.key]
             requests = asked.get(change.key, [])
             led = (change.leader, change.leader_epoch) == (before.leader, before.leader_epoch)
-            synthetic = any(each.value["broker_id"] == change.leader for each in requests)
+            synthetic = any(alter_isr(each)["broker_id"] == change.leader for each in requests)
             taken = set(before.isr) - set(change.isr)
             if led and synthetic and set(change.isr) < set(before.isr):
                 judged += 1
@@ -412,7 +416,7 @@ def _by_version(
     found: dict[tuple[Key, int], list[Operation]] = defaultdict(list)
     for key, requests in asked.items():
         for each in requests:
-            found[key, each.value["partition_epoch"]].append(each)
+            found[key, alter_isr(each)["partition_epoch"]].append(each)
     return found
 
 
@@ -420,7 +424,7 @@ def _asks_to_leave(operation: Operation) -> bool:
     return (
         operation.f == "heartbeat"
         and not operation.failed
-        and operation.value.get("target", "active") != "active"
+        and heartbeat(operation).get("target", "active") != "active"
     )
 
 
@@ -434,12 +438,12 @@ def _going(records: Sequence[Change], at: int) -> set[int]:
 
 def _leaving(operations: Iterable[Operation], by_ns: int) -> set[int]:
     """Brokers that may have asked, by then, to be let go."""
-    return {each.value["broker_id"] for each in operations if each.began_ns <= by_ns}
+    return {heartbeat(each)["broker_id"] for each in operations if each.began_ns <= by_ns}
 
 
 def _asked(requests: Iterable[Operation], change: PartitionChanged, by_ns: int) -> bool:
     return any(
-        not each.failed and set(each.value["isr"]) == set(change.isr) and each.began_ns <= by_ns
+        not each.failed and isr_of(each) == set(change.isr) and each.began_ns <= by_ns
         for each in requests
     )
 
@@ -451,8 +455,8 @@ def _not_asked(
         each
         for each in requests
         if not each.failed
-        and each.value["partition_epoch"] < change.partition_epoch - 1
-        and set(each.value["isr"]) == set(change.isr)
+        and alter_isr(each)["partition_epoch"] < change.partition_epoch - 1
+        and isr_of(each) == set(change.isr)
     ][-3:]
     who = ", ".join(str(each.index) for each in earlier)
     twice = f": was a change applied twice (operations {who})?" if earlier else ""

@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 from checkers.folds.brokers import FS as SYNTHETIC_FS
 from checkers.folds.brokers import ISR_FS, LIFE_FS, nothing_done, synthetic
@@ -44,6 +44,7 @@ from checkers.folds.isr import (
 )
 from checkers.folds.roles import BROKER, with_roles
 from checkers.folds.service import OF_BROKERS, OfBroker, Service
+from checkers.folds.values import alter_isr, altered_isr
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -212,7 +213,7 @@ class Partition:
         """By the version that they name."""
         found: dict[int, list[Operation]] = defaultdict(list)
         for each in self.changes:
-            found[each.value["partition_epoch"]].append(each)
+            found[alter_isr(each)["partition_epoch"]].append(each)
         return found
 
 
@@ -358,7 +359,7 @@ def _last_reported(events: RunEvents) -> dict[int, int]:
 
 def _asking(operations: Iterable[Operation]) -> set[int]:
     """Brokers for whom clients ask."""
-    return {each.value["broker_id"] for each in operations if each.f == "alter-isr"}
+    return {alter_isr(each)["broker_id"] for each in operations if each.f == "alter-isr"}
 
 
 @dataclass(slots=True)
@@ -500,7 +501,7 @@ class Judge:
             if not change.ok:
                 continue
             self.counts.accepted += 1
-            places = by_version.get(change.result["partition_epoch"], [])
+            places = by_version.get(altered_isr(change)["partition_epoch"], [])
             if links and (places or not (self.gaps.offsets or self.lost)):
                 self.counts.accepted_known += 1
                 yield from self._as_recorded(change, places, links)
@@ -510,7 +511,7 @@ class Judge:
     def _as_recorded(
         self, change: Operation, places: Sequence[int], links: Sequence[Link]
     ) -> Iterator[Finding]:
-        asked, version = change.value, change.result["partition_epoch"]
+        asked, version = alter_isr(change), altered_isr(change)["partition_epoch"]
         what = f"ISR change {change.index} of {change.key}, answered version {version},"
         if len(places) != 1:
             yield finding(
@@ -546,7 +547,7 @@ class Judge:
 
     def _named(self, change: Operation, link: Link) -> Iterator[Finding]:
         """The broker epochs that an accepted change named, as the log below its record has them."""
-        asked = change.value
+        asked = alter_isr(change)
         named = {asked["broker_id"]: asked["broker_epoch"]}
         named |= dict(zip(asked["isr"], asked.get("isr_epochs") or (), strict=False))
         for broker_id, epoch in named.items():
@@ -645,12 +646,17 @@ def _asked_by(decision: IsrDecided, changes: Iterable[Operation]) -> list[Operat
     ]
 
 
-def _epochs_of(change: Operation) -> Sequence[Any]:
-    names = ("broker_id", "broker_epoch", "leader_epoch", "partition_epoch")
-    return [change.value.get(name) for name in names]
+def _epochs_of(change: Operation) -> Sequence[int | None]:
+    asked = alter_isr(change)
+    return [
+        asked.get("broker_id"),
+        asked.get("broker_epoch"),
+        asked.get("leader_epoch"),
+        asked.get("partition_epoch"),
+    ]
 
 
-def _epochs_decided(decision: IsrDecided) -> Sequence[Any]:
+def _epochs_decided(decision: IsrDecided) -> Sequence[int | None]:
     epoch = -1 if decision.broker_epoch is None else decision.broker_epoch
     return [decision.broker_id, epoch, decision.leader_epoch, decision.partition_epoch]
 
@@ -668,7 +674,7 @@ def _refused(partition: Partition) -> Iterator[Finding]:
             asked = [
                 change
                 for change in asking(named, each.partition_epoch, link.state)
-                if change.value["broker_id"] == each.broker_id
+                if alter_isr(change)["broker_id"] == each.broker_id
             ]
             if asked and all(change.failed for change in asked):
                 who = ", ".join(str(change.index) for change in asked)

@@ -21,13 +21,22 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from checkers.folds.lives import Lives
 from checkers.folds.observations import with_observations
 from checkers.folds.roles import BROKER, ids_in
 from checkers.folds.sweeps import falls
 from checkers.folds.topic_ids import LIVES, TopicLives, topic_lives
+from checkers.folds.values import (
+    IsrState,
+    PartitionShown,
+    alter_isr,
+    altered_isr,
+    fetched,
+    partitions_shown,
+    topic_answer,
+)
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -257,11 +266,13 @@ def _sights(events: RunEvents) -> Iterator[Sight]:
         if not operation.ok or not isinstance(operation.result, dict):
             continue
         if operation.f in READS:
-            for shown in operation.result.get("partitions") or ():
-                yield _sight(operation, (operation.result["topic_id"], shown["partition"]), shown)
+            topic = topic_answer(operation)
+            for shown in partitions_shown(operation):
+                yield _sight(operation, (topic["topic_id"], shown["partition"]), shown)
         elif operation.f == "alter-isr":
-            key = (operation.value["topic_id"], operation.value["partition"])
-            yield _sight(operation, key, operation.result)
+            asked = alter_isr(operation)
+            key = (asked["topic_id"], asked["partition"])
+            yield _sight(operation, key, altered_isr(operation))
         else:
             yield from _leads(operation, lives, ids)
 
@@ -269,10 +280,10 @@ def _sights(events: RunEvents) -> Iterator[Sight]:
 def _topics(events: RunEvents) -> Iterator[Topic]:
     for operation in events.operations:
         if operation.f in READS and operation.ok:
-            yield Topic(operation, (operation.result or {}).get("topic_id"))
+            yield Topic(operation, topic_answer(operation).get("topic_id"))
 
 
-def _sight(operation: Operation, key: Partition, shown: Mapping[str, Any]) -> Sight:
+def _sight(operation: Operation, key: Partition, shown: IsrState | PartitionShown) -> Sight:
     return Sight(
         operation=operation,
         key=key,
@@ -286,7 +297,7 @@ def _sight(operation: Operation, key: Partition, shown: Mapping[str, Any]) -> Si
 
 def _leads(operation: Operation, lives: TopicLives, ids: Mapping[str, int]) -> Iterator[Sight]:
     """Who answers for a partition in an epoch leads it then."""
-    topic_id, epoch = lives.of(operation), operation.result.get("leader_epoch")
+    topic_id, epoch = lives.of(operation), fetched(operation).get("leader_epoch")
     broker = ids.get(operation.node or "")
     if topic_id is not None and isinstance(epoch, int) and broker is not None:
         key = (topic_id, int(str(operation.key).rpartition("/")[2]))

@@ -4,8 +4,18 @@ import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
+from checkers.folds.values import (
+    IsrState,
+    PartitionShown,
+    alter_isr,
+    altered_isr,
+    isr_of,
+    key_of,
+    partitions_shown,
+    topic_answer,
+)
 from framework.evidence.changes import NO_LEADER
 from framework.history.pairing import Operation
 
@@ -45,12 +55,11 @@ class Sight:
 
 def keys_of(operation: Operation) -> Iterator[Key]:
     """The partitions that an operation is about, or shows."""
-    value, result = operation.value, operation.result
     if operation.f == "alter-isr":
-        yield str(value["topic_id"]), int(value["partition"])
-    elif operation.f in FS and operation.ok and isinstance(result, dict):
-        for shown in result.get("partitions") or ():
-            yield str(result["topic_id"]), int(shown["partition"])
+        yield key_of(alter_isr(operation))
+    elif operation.f in FS and operation.ok and isinstance(operation.result, dict):
+        for shown in partitions_shown(operation):
+            yield str(topic_answer(operation)["topic_id"]), int(shown["partition"])
 
 
 def sights(operations: Iterable[Operation], key: Key) -> Iterator[Sight]:
@@ -59,9 +68,9 @@ def sights(operations: Iterable[Operation], key: Key) -> Iterator[Sight]:
         if not operation.ok or not isinstance(operation.result, dict):
             continue
         if operation.f == "alter-isr":
-            answer, named = operation.result, operation.value["partition_epoch"]
+            answer, named = altered_isr(operation), alter_isr(operation)["partition_epoch"]
             yield Sight(operation, answer["partition_epoch"], named, state_of(answer))
-        for shown in operation.result.get("partitions") or ():
+        for shown in partitions_shown(operation):
             if shown["partition"] == key[1] and "partition_epoch" in shown:
                 version = shown["partition_epoch"]
                 at_least = UNBOUNDED if operation.f == FOLLOW else version
@@ -88,8 +97,8 @@ def _end(sight: Sight) -> int:
     return sight.operation.end or 0
 
 
-def state_of(fields: Any) -> State:
-    """Of an answer, or a record."""
+def state_of(fields: IsrState | PartitionShown) -> State:
+    """Of an answer."""
     return State(fields["leader"], fields["leader_epoch"], frozenset(fields["isr"]))
 
 
@@ -107,7 +116,7 @@ def asking(changes: Iterable[Operation], version: int, state: State) -> list[Ope
     return [
         each
         for each in changes
-        if each.value["partition_epoch"] == version and set(each.value["isr"]) == state.isr
+        if alter_isr(each)["partition_epoch"] == version and isr_of(each) == state.isr
     ]
 
 
@@ -127,7 +136,7 @@ def clients_asked(
     return any(
         not each.failed
         and each.index < first
-        and (each.value["broker_id"], each.value["leader_epoch"])
+        and (alter_isr(each)["broker_id"], alter_isr(each)["leader_epoch"])
         == (before.leader, before.leader_epoch)
         for each in asking(changes, version, after)
     )
@@ -142,8 +151,8 @@ def asked_earlier(
         each
         for each in changes
         if not each.failed
-        and each.value["partition_epoch"] < version
-        and set(each.value["isr"]) == after.isr
+        and alter_isr(each)["partition_epoch"] < version
+        and isr_of(each) == after.isr
     ][-3:]
     who = ", ".join(str(each.index) for each in earlier)
     return (f": was a change applied twice (operations {who})?" if earlier else ""), earlier

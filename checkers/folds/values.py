@@ -1,0 +1,316 @@
+"""What operations ask for and are answered, by kind: the members of their values, in types.
+
+They are dicts with types, and not objects that are made of dicts, because a history may be
+anybody's: a member is looked at when a rule asks for it, so that a history that lacks what a rule
+does not need is judged all the same, and one that lacks what it needs fails as it ever did. mypy
+sees a member that no such value has, and a number taken for another.
+"""
+
+from collections.abc import Sequence
+from typing import NotRequired, TypedDict
+
+from framework.evidence.ids import (
+    BrokerEpoch,
+    BrokerId,
+    LeaderEpoch,
+    Offset,
+    PartitionEpoch,
+    ReplicaId,
+)
+from framework.history.pairing import Operation
+
+# --- partitions and topics ----------------------------------------------------------------
+
+
+class AlterIsr(TypedDict):
+    """A leader's wish for another ISR. `isr_epochs`: the broker epochs of its members. `zombie`:
+    why it must be refused; `stale`: some number in it is known to be over."""
+
+    topic_id: str
+    partition: int
+    broker_id: BrokerId
+    broker_epoch: BrokerEpoch
+    leader_epoch: LeaderEpoch
+    partition_epoch: PartitionEpoch
+    isr: Sequence[BrokerId]
+    isr_epochs: NotRequired[Sequence[BrokerEpoch] | None]
+    zombie: NotRequired[str | None]
+    stale: NotRequired[bool]
+
+
+class IsrState(TypedDict):
+    """What an accepted change is answered with."""
+
+    leader: BrokerId
+    leader_epoch: LeaderEpoch
+    isr: Sequence[BrokerId]
+    partition_epoch: PartitionEpoch
+    replicas: NotRequired[Sequence[BrokerId] | None]
+
+
+class PartitionShown(TypedDict):
+    """A partition in a read of a topic. Caches do not know its version."""
+
+    partition: int
+    leader: BrokerId
+    leader_epoch: LeaderEpoch
+    isr: Sequence[BrokerId]
+    partition_epoch: NotRequired[PartitionEpoch]
+    replicas: NotRequired[Sequence[BrokerId] | None]
+
+
+class CreateTopic(TypedDict, total=False):
+    """By numbers, or by `assignment`."""
+
+    partitions: int
+    replication: int
+    assignment: Sequence[Sequence[BrokerId]] | None
+    configs: Sequence[tuple[str, str]] | None
+
+
+class TopicAnswer(TypedDict, total=False):
+    """Of a create, a delete, or a read of one topic, as far as each tells."""
+
+    topic_id: str
+    partitions: Sequence[PartitionShown] | None
+    num_partitions: int | None
+    replication_factor: int | None
+    configs: Sequence[tuple[str, str]] | None
+
+
+class NamedTopic(TopicAnswer):
+    """A topic among all."""
+
+    name: str
+
+
+# --- brokers ------------------------------------------------------------------------------
+
+
+class Heartbeat(TypedDict):
+    """Of a broker that a client plays. `broker_epoch`: -1 where it registers."""
+
+    broker_id: BrokerId
+    broker_epoch: BrokerEpoch
+    target: NotRequired[str]
+    incarnation: NotRequired[str | None]
+    zombie: NotRequired[str | None]
+    stale: NotRequired[bool]
+
+
+class HeartbeatAnswer(TypedDict, total=False):
+    """`next_state`: what the broker is to be from now on."""
+
+    broker_epoch: BrokerEpoch
+    next_state: str
+
+
+class Drained(TypedDict, total=False):
+    """A broker's process that was asked to leave. `granted` None: it did not tell."""
+
+    broker_id: BrokerId
+    granted: bool | None
+
+
+class BrokerAddress(TypedDict):
+    id: BrokerId
+    host: str
+    port: int
+
+
+class ClusterView(TypedDict):
+    """What somebody tells of the cluster. `others`: some topics were left out."""
+
+    brokers: Sequence[BrokerAddress]
+    topics: NotRequired[Sequence[NamedTopic] | None]
+    others: NotRequired[bool]
+
+
+# --- the quorum ---------------------------------------------------------------------------
+
+
+class QuorumView(TypedDict):
+    """`voters`: how far each one's log reaches, as the leader knows; only leaders tell."""
+
+    leader: ReplicaId
+    leader_epoch: LeaderEpoch
+    high_watermark: Offset
+    voters: NotRequired[Sequence[tuple[ReplicaId, Offset]] | None]
+
+
+class LogPart(TypedDict):
+    """Committed records of the metadata log, from `begin` on. `diverging`: from where the log that
+    was given before is none of this leader's."""
+
+    leader_epoch: LeaderEpoch
+    begin: Offset
+    epochs: Sequence[LeaderEpoch]
+    crcs: Sequence[int]
+    diverging: NotRequired[Offset | None]
+
+
+# --- logs of partitions -------------------------------------------------------------------
+
+
+class Produce(TypedDict):
+    """One value. `producer`: who sends it, where it is idempotent."""
+
+    value: int
+    acks: NotRequired[str]
+    idempotent: NotRequired[bool]
+    producer: NotRequired[str]
+
+
+class FetchFrom(TypedDict("FetchFrom", {"from": Offset})):
+    """By a consumer, on its own or in a group."""
+
+    consumer: NotRequired[str]
+    group: NotRequired[str]
+
+
+class Fetched(TypedDict, total=False):
+    """`records`: offset and value. `position`: where the next fetch goes on."""
+
+    records: Sequence[tuple[Offset, int]] | None
+    position: Offset
+    high_watermark: Offset
+    log_start: Offset | None
+    leader_epoch: LeaderEpoch
+
+
+class Seek(TypedDict):
+    to: Offset
+    consumer: NotRequired[str]
+
+
+class LogAnswer(TypedDict, total=False):
+    """Of a produce or a ListOffsets."""
+
+    topic_id: str
+    offset: Offset
+    leader_epoch: LeaderEpoch
+
+
+# --- groups -------------------------------------------------------------------------------
+
+
+class GroupRequest(TypedDict):
+    """Of a member. A commit says in which generation, and up to where it has read."""
+
+    group: str
+    member: NotRequired[str]
+    generation: NotRequired[int]
+    offset: NotRequired[Offset]
+
+
+class Joined(TypedDict):
+    """`positions`: key, and where the member goes on there."""
+
+    generation: int
+    assigned: NotRequired[Sequence[str] | None]
+    positions: NotRequired[Sequence[tuple[str, Offset]] | None]
+
+
+# --- of operations ------------------------------------------------------------------------
+
+
+def alter_isr(operation: Operation) -> AlterIsr:
+    value: AlterIsr = operation.value
+    return value
+
+
+def key_of(asked: AlterIsr) -> tuple[str, int]:
+    """The topic's id and the partition whose ISR is to change."""
+    return str(asked["topic_id"]), int(asked["partition"])
+
+
+def isr_of(change: Operation) -> set[BrokerId]:
+    """The members that it asks for."""
+    return set(alter_isr(change)["isr"])
+
+
+def altered_isr(operation: Operation) -> IsrState:
+    """Of one that was accepted."""
+    result: IsrState = operation.result
+    return result
+
+
+def heartbeat(operation: Operation) -> Heartbeat:
+    value: Heartbeat = operation.value
+    return value
+
+
+def heartbeat_answer(operation: Operation) -> HeartbeatAnswer:
+    """Empty where there is none."""
+    result: HeartbeatAnswer = operation.result or {}
+    return result
+
+
+def topic_answer(operation: Operation) -> TopicAnswer:
+    """Empty where there is none, or it is that there is no such topic."""
+    result: TopicAnswer = operation.result or {}
+    return result
+
+
+def partitions_shown(operation: Operation) -> Sequence[PartitionShown]:
+    """By a read of a topic."""
+    return topic_answer(operation).get("partitions") or ()
+
+
+def drained(operation: Operation) -> Drained:
+    """Empty where nothing was told."""
+    result: Drained = operation.result or {}
+    return result
+
+
+def quorum_view(answer: Operation) -> QuorumView:
+    result: QuorumView = answer.result
+    return result
+
+
+def cluster_view(answer: Operation) -> ClusterView:
+    result: ClusterView = answer.result
+    return result
+
+
+def log_part(answer: Operation) -> LogPart:
+    result: LogPart = answer.result
+    return result
+
+
+def produce(operation: Operation) -> Produce:
+    value: Produce = operation.value
+    return value
+
+
+def fetch_from(operation: Operation) -> FetchFrom:
+    value: FetchFrom = operation.value
+    return value
+
+
+def fetched(operation: Operation) -> Fetched:
+    """Of one that was answered."""
+    result: Fetched = operation.result
+    return result
+
+
+def seek(operation: Operation) -> Seek:
+    value: Seek = operation.value
+    return value
+
+
+def log_answer(operation: Operation) -> LogAnswer:
+    """Empty where there is none."""
+    result: LogAnswer = operation.result or {}
+    return result
+
+
+def group_request(operation: Operation) -> GroupRequest:
+    value: GroupRequest = operation.value
+    return value
+
+
+def joined(operation: Operation) -> Joined:
+    """Of a join or an assignment that was answered."""
+    result: Joined = operation.result
+    return result
