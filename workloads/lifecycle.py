@@ -3,6 +3,10 @@
 The brokers are extra ones, real processes beside the cluster's own, which lead partitions of the
 workload's topic. What they and the controllers do is judged from evidence of the nodes: life-cycle
 conformance, lease exclusion, controlled shutdowns, identities, the replayed log.
+
+The first of them shares partitions of another topic with the cluster's own, to which values are
+produced all along: clients go on while it leaves. It is never replaced: its heir would come with
+another disk, and without what only the first one may have had.
 """
 
 from __future__ import annotations
@@ -13,22 +17,46 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Final
 
-from framework.generators import Context, Generator, Offer, Pending, assign, op, phases
+from framework.generators import (
+    Context,
+    Generator,
+    Offer,
+    Pending,
+    any_of,
+    assign,
+    op,
+    phases,
+    stagger,
+)
 from framework.history.event import Event, Invocation, Process
 from framework.plugins.outcomes import PRESENT
-from framework.plugins.system import Cluster
+from framework.plugins.system import Cluster, NodeSpec
 from framework.plugins.workload import Client, WorkloadOptions
 from workloads.base import FinalReads, KafkaWorkload, topic_read
 from workloads.kafka.operations.brokers import broker_key
+from workloads.kafka.operations.partitions import Produce, partition_key
 from workloads.kafka.operations.topics import CreateTopic
+from workloads.kafka.roles import BROKER
+from workloads.log import final_fetches
 from workloads.options import at_least
-from workloads.process_client import FIRST_ID, ProcessClient
+from workloads.process_client import FIRST_ID, KEPT_ID, ProcessClient
 
 SETTLE_NS: Final = 1_500_000_000
 """How long a broker is left in peace between two operations on it."""
 WEIGHTS: Final = {"drain": 3, "bounce": 3, "replace": 3}
 READ_SHARE: Final = 0.3
 TOPIC: Final = "lifecycle"
+PRODUCE_SHARE: Final = 0.2
+SHARED: Final = "lifecycle-shared"
+LAST: Final = "lifecycle-last"
+"""Topics of which the first extra broker leads all partitions as they are made: the second is made
+for a drain in the end, for after the first drain others lead."""
+SHARED_PARTITIONS: Final = 2
+SHARED_BY: Final = 2
+"""Of the cluster's own brokers, each partition."""
+LAST_VALUES: Final = 16
+LAST_S: Final = 0.25
+"""Between two of them: they go on for longer than a partition may refuse them."""
 READS_WITHOUT: Final = 2
 """Of the topic, in the end, while a broker is gone."""
 PATIENCE: Final = 2
@@ -53,8 +81,10 @@ class Lifecycle(KafkaWorkload):
 
     Options = LifecycleOptions
     name: str = "lifecycle"
-    requires: frozenset[str] = frozenset({"extra-brokers", "kafka-topics"})
-    provides: frozenset[str] = frozenset({"broker-life-cycles", "topic-operations"})
+    requires: frozenset[str] = frozenset({"data-plane", "extra-brokers", "kafka-topics"})
+    provides: frozenset[str] = frozenset(
+        {"broker-life-cycles", "log-operations", "topic-operations"}
+    )
     min_threads: int = 2
 
     def __init__(self, options: LifecycleOptions | None = None) -> None:
@@ -68,6 +98,7 @@ class Lifecycle(KafkaWorkload):
             brokers=tuple(map(BrokerProcess, self._ids)),
             partitions=self._options.partitions,
             read=topic_read(options),
+            shared=shared_with(options.nodes),
         )
 
     def final_generator(self, options: WorkloadOptions) -> Generator:
@@ -75,13 +106,15 @@ class Lifecycle(KafkaWorkload):
         one is drained, for what was refused is granted now, looked for while it is gone, and is
         back, so that all partitions can have leaders; then the reads."""
         keys = list(map(broker_key, self._ids))
-        topic = placed(self._ids, self._options.partitions)
+        topic, shared = placed(self._ids, self._options.partitions), shared_with(options.nodes)
+        read, drain = topic_read(options), op("drain", key=keys[0])
         return phases(
             FinalReads(names=lambda: keys, f="start"),
             op("create", key=TOPIC, value=topic.to_json()),
-            op("drain", key=keys[0]),
-            *(op(topic_read(options), key=TOPIC) for _ in range(READS_WITHOUT)),
+            drain if shared is None else produced_beside(drain, shared, read),
+            *(op(read, key=TOPIC) for _ in range(READS_WITHOUT)),
             FinalReads(names=lambda: keys[:1], f="start"),
+            *([] if shared is None else [final_fetches([*keys_of(SHARED), *keys_of(LAST)])]),
             super().final_generator(options),
         )
 
@@ -108,14 +141,17 @@ class BrokerProcess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComingAndGoing:
-    """Endless. At most one operation on a broker at a time; between them the topic is
-    read, by operation `read`."""
+    """Endless. At most one operation on a broker at a time; between them the topic is read, by
+    operation `read`, and values are produced to one that is `shared` with others. `produced`: so
+    many were."""
 
     brokers: tuple[BrokerProcess, ...]
     partitions: int
     read: str
-    created: bool = False
+    shared: CreateTopic | None = None
+    created: frozenset[str] = frozenset()
     busy: Mapping[Process, str] = field(default_factory=dict)
+    produced: int = 0
     taken: int = 0
 
     def offer(self, context: Context) -> Offer:
@@ -127,33 +163,57 @@ class ComingAndGoing:
         if isinstance(chosen, Pending):
             return Offer(chosen, self)
         after = replace(self, taken=self.taken + 1)
-        if chosen.key != TOPIC or chosen.f == "create":
+        if chosen.f == "produce":
+            return Offer(signed(chosen), replace(after, produced=self.produced + 1))
+        if chosen.f != self.read:
             after = replace(after, busy={**self.busy, chosen.process: str(chosen.key)})
         return Offer(chosen, after)
 
     def _next(self, rng: random.Random, now_ns: int) -> Invocation | Pending:
-        if self.created and rng.random() < READ_SHARE:
-            return op(self.read, key=TOPIC)
+        draw = rng.random()
+        if draw < READ_SHARE + PRODUCE_SHARE and (other := self._beside(draw)) is not None:
+            return other
         all_up = all(broker.up for broker in self.brokers)
-        if not self.created and all_up and TOPIC not in self.busy.values():
-            ids = [broker.broker_id for broker in self.brokers]
-            return op("create", key=TOPIC, value=placed(ids, self.partitions).to_json())
+        missing = [name for name in self._topics if name not in self.created]
+        missing = [name for name in missing if name not in self.busy.values()]
+        if missing and all_up:
+            return op("create", key=missing[0], value=self._topics[missing[0]].to_json())
         ready = [broker for broker in self.brokers if broker.key not in self.busy.values()]
         due = [broker for broker in ready if broker.quiet_until_ns <= now_ns]
         if due:
-            return _process_operation(rng.choice(due), rng)
-        if self.created:
-            return op(self.read, key=TOPIC)
+            return _process_operation(rng.choice(due), rng, kept=self._kept)
+        other = self._beside(draw)
+        if other is not None:
+            return other
         return Pending(min((broker.quiet_until_ns for broker in ready), default=None))
+
+    @property
+    def _topics(self) -> Mapping[str, CreateTopic]:
+        """To be made once every broker is up."""
+        ids = [broker.broker_id for broker in self.brokers]
+        own = {TOPIC: placed(ids, self.partitions)}
+        return own if self.shared is None else {**own, SHARED: self.shared}
+
+    @property
+    def _kept(self) -> int | None:
+        """The broker that is never replaced."""
+        return None if self.shared is None else KEPT_ID
+
+    def _beside(self, draw: float) -> Invocation | None:
+        """What goes on beside the operations on brokers, by a number from 0 to 1."""
+        if SHARED in self.created and draw % (READ_SHARE + PRODUCE_SHARE) >= READ_SHARE:
+            keys = keys_of(SHARED)
+            return produce(keys[self.produced % len(keys)], self.produced + 1)
+        return op(self.read, key=TOPIC) if TOPIC in self.created else None
 
     def update(self, context: Context, event: Event) -> Generator:
         if event.type == "invoke" or event.process not in self.busy:
             return self
         rest = {process: key for process, key in self.busy.items() if process != event.process}
         after = replace(self, busy=rest)
-        if event.key == TOPIC:
+        if event.f == "create":
             exists = event.type == "ok" or event.asserts == PRESENT
-            return replace(after, created=self.created or exists)
+            return replace(after, created=self.created | {str(event.key)}) if exists else after
         brokers = tuple(
             _after(broker, event, context.time) if broker.key == event.key else broker
             for broker in self.brokers
@@ -167,14 +227,78 @@ def placed(ids: Sequence[int], partitions: int) -> CreateTopic:
     return CreateTopic(assignment=tuple(turns[number % len(turns)] for number in range(partitions)))
 
 
-def _process_operation(broker: BrokerProcess, rng: random.Random) -> Invocation:
+def shared_with(nodes: Sequence[NodeSpec]) -> CreateTopic | None:
+    """The first extra broker leads, and brokers of the plan follow, in turns; None: it has none."""
+    ids = sorted(spec.ids[BROKER] for spec in nodes if BROKER in spec.roles)
+    if not ids:
+        return None
+    turns = [[*ids[turn:], *ids[:turn]][:SHARED_BY] for turn in range(len(ids))]
+    return CreateTopic(
+        assignment=tuple(
+            (KEPT_ID, *turns[number % len(turns)]) for number in range(SHARED_PARTITIONS)
+        )
+    )
+
+
+def keys_of(topic: str) -> Sequence[str]:
+    """Of a shared topic's partitions."""
+    return [partition_key(topic, number) for number in range(SHARED_PARTITIONS)]
+
+
+def produce(key: str, value: int) -> Invocation:
+    """By an idempotent producer, to all who are in sync."""
+    return op("produce", key=key, value=Produce(value=value, acks="all", idempotent=True).to_json())
+
+
+def signed(chosen: Invocation) -> Invocation:
+    """A produce of which is known who makes it."""
+    made = replace(Produce.from_json(chosen.value), producer=f"p{chosen.process}")
+    return replace(chosen, value=made.to_json())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Producing:
+    """So many values, to these partitions in turn."""
+
+    keys: Sequence[str]
+    count: int
+    taken: int = 0
+
+    def offer(self, context: Context) -> Offer | None:
+        if self.taken == self.count:
+            return None
+        key = self.keys[self.taken % len(self.keys)]
+        chosen = assign(context.fork(self.taken), produce(key, self.taken + 1))
+        if isinstance(chosen, Pending):
+            return Offer(chosen, self)
+        return Offer(signed(chosen), replace(self, taken=self.taken + 1))
+
+    def update(self, context: Context, event: Event) -> Generator:
+        return self
+
+
+def produced_beside(drain: Invocation, shared: CreateTopic, read: str) -> Generator:
+    """Both topics are there, the one that only the drained broker has led so far is read, and
+    produced to while that one leaves."""
+    return phases(
+        op("create", key=SHARED, value=shared.to_json()),
+        op("create", key=LAST, value=shared.to_json()),
+        op(read, key=LAST),
+        any_of(drain, stagger(LAST_S, Producing(keys=keys_of(LAST), count=LAST_VALUES))),
+    )
+
+
+def _process_operation(broker: BrokerProcess, rng: random.Random, kept: int | None) -> Invocation:
     if broker.up is None and not 0 < broker.in_vain <= PATIENCE:
         return op("restart", key=broker.key)
     if not broker.up:
         return op("start", key=broker.key)
     if not broker.drained:
         return op("drain", key=broker.key)  # also a short run is to see one
-    return op(rng.choices(list(WEIGHTS), weights=list(WEIGHTS.values()))[0], key=broker.key)
+    chosen = rng.choices(list(WEIGHTS), weights=list(WEIGHTS.values()))[0]
+    if chosen == "replace" and broker.broker_id == kept:
+        chosen = "drain"
+    return op(chosen, key=broker.key)
 
 
 def _after(broker: BrokerProcess, event: Event, now_ns: int) -> BrokerProcess:

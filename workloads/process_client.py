@@ -14,12 +14,17 @@ import tenacity
 from framework.history.event import Completion, Invocation
 from framework.plugins.system import Cluster
 from workloads.kafka.client import KafkaClient
+from workloads.kafka.log_client import LogClient
 from workloads.kafka.operations.brokers import NO_EPOCH, broker_of
 from workloads.kafka.operations.processes import Drained, NoAnswer, ProcessState, Replaced
 from workloads.kafka.operations.value import Value
 from workloads.kafka.system import ExtraBroker, system_of
 
 FIRST_ID: Final = 301
+KEPT_ID: Final = FIRST_ID
+"""No other process takes its id over, so that what is produced to it stays on one disk, that of its
+first slot."""
+DATA_FS: Final = ("produce", "fetch")
 SLOTS: Final = 2
 ACTIVE_S: Final = 4.0
 """How long an operation waits until a started broker serves: a process start, and an election. The
@@ -49,9 +54,12 @@ class ProcessClient:
         self._turns = turns
         self._system = system_of(cluster)
         self._topics = KafkaClient(cluster, thread, started)
+        self._log = LogClient(cluster, thread, extra={KEPT_ID: self._slots(KEPT_ID)[0]})
 
     def invoke(self, invocation: Invocation) -> Completion:
         """The completion, within 10 s. Info: the broker is not, or not yet, as it was to be."""
+        if invocation.f in DATA_FS:
+            return self._log.invoke(invocation)
         operation = _OPERATIONS.get(invocation.f)
         if operation is None:
             return self._topics.invoke(invocation)
@@ -69,6 +77,7 @@ class ProcessClient:
     def close(self) -> None:
         """Close all connections."""
         self._topics.close()
+        self._log.close()
 
     def _slots(self, broker_id: int) -> Sequence[ExtraBroker]:
         number = broker_id - FIRST_ID

@@ -1,5 +1,6 @@
 """What the client of extra brokers says of a process that it drained."""
 
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -30,12 +31,16 @@ class Slot:
     reason: str | None
     broker_id: int = 301
     node: str = "b1"
+    process: str = "g301a"
     slot: str = ""
     state: str | None = "active"
     runs: bool = True
 
     def running(self) -> bool:
         return self.runs
+
+    def connect(self, timeout_s: float) -> socket.socket:
+        raise AssertionError("nobody asks it anything")
 
     def drain(self, timeout_s: float) -> str | None:
         return self.reason
@@ -154,7 +159,7 @@ def test_an_operation_that_was_given_up_starts_no_process_beside_the_next_one() 
     system = SimpleNamespace(
         connect=str, dialect=lambda: DIALECT, extra_broker=lambda cluster, slot, **_: slots[slot]
     )
-    nodes = {"b1": SimpleNamespace(ports=["client"])}
+    nodes = {"b1": SimpleNamespace(ports=["client"], ids={"broker": 4})}
     cluster: Any = SimpleNamespace(system=system, with_role=lambda role: nodes, nodes=nodes)
     turns = {301: Lock()}
     restart, start = (

@@ -2,15 +2,26 @@
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 from histories import CAPABILITIES, pairs
 
 from framework.generators import clients, simulate, stagger, time_limit
 from framework.history.event import Event
+from framework.plugins.system import NodeSpec
 from framework.plugins.workload import WorkloadOptions
 from workloads.kafka.operations.brokers import broker_of
-from workloads.lifecycle import PATIENCE, SETTLE_NS, TOPIC, Lifecycle, LifecycleOptions
+from workloads.lifecycle import (
+    LAST,
+    LAST_VALUES,
+    PATIENCE,
+    SETTLE_NS,
+    SHARED,
+    TOPIC,
+    Lifecycle,
+    LifecycleOptions,
+)
 from workloads.process_client import FIRST_ID
 
 BROKERS = LifecycleOptions().brokers
@@ -25,11 +36,23 @@ class Operator:
         self.fail = fail
 
     def __call__(self, op: Event, n: int) -> tuple[int, Event]:
-        if op.f in ("create", "describe"):
+        if op.f == "fetch":
+            ends = {"high_watermark": 0, "log_start": 0, "position": 0}
+            nothing = {**op.value, **ends, "records": [], "leader_epoch": 0}
+            return 20_000_000, replace(op, type="ok", value=nothing)
+        if op.f in ("create", "describe", "produce"):
             return 20_000_000, replace(op, type="ok")
         if self.rng.random() < self.fail:
             return 8_000_000_000, replace(op, type="info", error=("TIMED_OUT", ""))
         return self.rng.randrange(10**9, 3 * 10**9), replace(op, type="ok", value={})
+
+
+NODES = tuple(
+    NodeSpec(
+        name=f"b{number}", roles=frozenset({"broker"}), ports={"client": 1}, ids={"broker": number}
+    )
+    for number in (4, 5, 6)
+)
 
 
 def run(
@@ -38,8 +61,11 @@ def run(
     seed: int = 0,
     operations: int = 1500,
     workload: Lifecycle | None = None,
+    nodes: Sequence[NodeSpec] = (),
 ) -> list[Event]:
-    options = WorkloadOptions(seed=seed, threads=4, rate=5.0, capabilities=CAPABILITIES)
+    options = WorkloadOptions(
+        seed=seed, threads=4, rate=5.0, capabilities=CAPABILITIES, nodes=nodes
+    )
     generator = clients(stagger(1 / 5, (workload or Lifecycle()).generator(options)))
     return simulate(generator, threads=4, seed=seed, completion=operator, max_ops=operations)
 
@@ -182,3 +208,51 @@ def test_also_where_faults_refused_every_drain_one_is_granted_at_the_end() -> No
 def test_the_seed_fixes_the_schedule() -> None:
     assert run(Operator(), seed=5) == run(Operator(), seed=5)
     assert run(Operator(), seed=5) != run(Operator(), seed=6)
+
+
+# --- what is produced beside that -----------------------------------------------------------
+
+
+def test_values_are_produced_all_along_to_what_the_first_broker_shares() -> None:
+    history = run(Operator(), nodes=NODES)
+    begun = [event for event in history if event.type == "invoke"]
+    (created,) = [event for event in begun if event.key == SHARED and event.f == "create"]
+    assert created.value["assignment"] == [[FIRST_ID, 4, 5], [FIRST_ID, 5, 6]]
+    produced = [event for event in begun if event.f == "produce"]
+    assert 0.1 < len(produced) / len(begun) < 0.5, "a modest share"
+    assert {event.key for event in produced} == {f"{SHARED}/0", f"{SHARED}/1"}
+    values = [event.value["value"] for event in produced]
+    assert len(set(values)) == len(values)
+    for event in produced:
+        assert event.value["acks"] == "all" and event.value["producer"] == f"p{event.process}"
+    drains = [pair for pair in pairs(history) if pair[0].f == "drain" and pair[1].type == "ok"]
+    met = [
+        drain
+        for drain, end in drains
+        if any((drain.time or 0) <= (each.time or 0) <= (end.time or 0) for each in produced)
+    ]
+    assert len(met) > len(drains) / 2
+
+
+def test_the_broker_that_shares_data_is_never_replaced() -> None:
+    """What it alone may have had would be gone with its disk; the others' topic has no data."""
+    done = Counter((event.f, str(event.key)) for event in run(Operator(), nodes=NODES))
+    assert done["replace", f"broker-{FIRST_ID}"] == 0
+    assert done["replace", f"broker-{FIRST_ID + 1}"] > 5
+    assert done["drain", f"broker-{FIRST_ID}"] > 5 and done["bounce", f"broker-{FIRST_ID}"] > 5
+
+
+def test_in_the_end_values_are_produced_while_a_broker_leaves_what_only_it_has_led() -> None:
+    options = WorkloadOptions(seed=0, threads=4, rate=5.0, capabilities=CAPABILITIES, nodes=NODES)
+    final = clients(Lifecycle().final_generator(options))
+    done = list(pairs(simulate(final, threads=4, completion=Operator())))
+    (drain,) = [pair for pair in done if pair[0].f == "drain"]
+    shown = next(end for begin, end in done if begin.f == "describe" and begin.key == LAST)
+    produced = [begin for begin, _ in done if begin.f == "produce"]
+    assert {str(begin.key) for begin in produced} == {f"{LAST}/0", f"{LAST}/1"}
+    assert len(produced) == LAST_VALUES
+    assert (shown.time or 0) <= (drain[0].time or 0)
+    assert (drain[0].time or 0) <= (produced[1].time or 0) <= (drain[1].time or 0)
+    assert (produced[-1].time or 0) - (drain[0].time or 0) > 3.5e9, "longer than it may refuse"
+    read = {str(begin.key) for begin, _ in done if begin.f == "fetch"}
+    assert read == {f"{topic}/{number}" for topic in (SHARED, LAST) for number in (0, 1)}

@@ -1,8 +1,10 @@
 """The client of the `log` workload, against sockets that answer as each test says."""
 
+import socket
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -186,6 +188,34 @@ def client(broker: Broker) -> Iterator[LogClient]:
         made = make_client()
         yield made
         made.close()
+
+
+@dataclass
+class Extra:
+    """A broker that is none of the plan's."""
+
+    port: int
+    broker_id: int = 301
+    process: str = "g301a"
+    node: str = "b1"
+
+    def connect(self, timeout_s: float) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout_s)
+
+
+def test_a_broker_that_is_none_of_the_plans_may_lead(broker: Broker) -> None:
+    """It is asked nothing else; without it there is no leader."""
+    broker.leader, extra = 301, Broker()
+    with LoopbackServer(extra) as server, cluster(broker) as made:
+        beside: Any = {301: Extra(server.port)}
+        client = LogClient(made, 0, extra=beside)
+        done = client.invoke(produce(1))
+        broker.leader = 4
+        other = client.invoke(Invocation(process=0, f="metadata", key="t", value=None))
+        client.close()
+    assert (done.type, done.node) == ("ok", "g301a")
+    assert [type(each).__name__ for each in server.seen] == ["ProduceRequest"]
+    assert other.node != "g301a" and not broker.batches
 
 
 def produce(value: int, *, acks: str = "all", idempotent: bool = False) -> Invocation:

@@ -8,7 +8,7 @@ it knows what became of it. A producer that is not idempotent sends once.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -29,7 +29,7 @@ from workloads.kafka.batches import NO_PRODUCER, one_value
 from workloads.kafka.broker_client import BrokerClient
 from workloads.kafka.client import KafkaClient, connections
 from workloads.kafka.codec import Codec, expected
-from workloads.kafka.connection import Breakdown, no_answer
+from workloads.kafka.connection import Breakdown, Connection, no_answer
 from workloads.kafka.leaders import Leader, Leaders, NoAnswer
 from workloads.kafka.log_messages import (
     fetch_answer,
@@ -44,7 +44,7 @@ from workloads.kafka.messages import name_of
 from workloads.kafka.operations.partitions import Produce
 from workloads.kafka.operations.topics import CreateTopic
 from workloads.kafka.roles import BROKER
-from workloads.kafka.system import system_of
+from workloads.kafka.system import ExtraBroker, system_of
 
 SEARCH_S: Final = 3.0
 """No new attempt later than this after the operation began."""
@@ -104,15 +104,25 @@ class LogClient:
     """One process's producer and consumers. Implements the engine's `Client`."""
 
     def __init__(
-        self, cluster: Cluster, thread: int, started: Callable[[Invocation], None] = lambda _: None
+        self,
+        cluster: Cluster,
+        thread: int,
+        started: Callable[[Invocation], None] = lambda _: None,
+        extra: Mapping[int, ExtraBroker] | None = None,
     ) -> None:
+        """`extra`: brokers that are none of the plan's, by their ids. They may lead partitions, and
+        are asked nothing else."""
         self._topics = KafkaClient(cluster, thread, started)
         self._dialect = system_of(cluster).dialect()
-        self._brokers = connections(cluster, BROKER, f"log-{thread}", Codec())
-        self._any = BrokerClient(self._brokers, thread)
+        brokers = connections(cluster, BROKER, f"log-{thread}", Codec())
+        self._any = BrokerClient(brokers, thread)
+        self._brokers = dict(brokers)
         names = {cluster.nodes[node].ids[BROKER]: node for node in cluster.with_role(BROKER)}
         self._leaders = Leaders(self._any, names)
         self._ids = sorted(names)
+        for number, broker in (extra or {}).items():
+            names[number] = broker.process
+            self._brokers[broker.process] = Connection(broker.connect, f"log-{thread}", Codec())
         self._producer: Producer | None = None
 
     def invoke(self, invocation: Invocation) -> Completion:

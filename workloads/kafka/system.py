@@ -40,6 +40,13 @@ class ExtraBroker(Protocol):
     def node(self) -> str:
         """The node whose host it shares."""
 
+    @property
+    def process(self) -> str:
+        """The name by which its process tells of itself."""
+
+    def connect(self, timeout_s: float) -> socket.socket:
+        """A connection to its process on which clients can send requests. Raises `OSError`."""
+
     def start(self) -> None:
         """Start a process; what an earlier one left in the slot is its own to find."""
 

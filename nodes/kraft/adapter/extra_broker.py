@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -65,6 +66,10 @@ class KraftExtraBroker:
         return f"{self.broker_id}{SLOTS[self.slot]}"
 
     @property
+    def process(self) -> str:
+        return f"g{self.name}"
+
+    @property
     def directory(self) -> str:
         return f"{self.host.workdir}/extra/{self.name}"
 
@@ -87,7 +92,7 @@ class KraftExtraBroker:
         for key in ("controller.id", "metrics.listener"):
             settings.pop(key, None)
         return settings | {
-            "node.name": f"g{self.name}",
+            "node.name": self.process,
             "process.roles": "broker",
             "broker.id": str(self.broker_id),
             "listeners": f"CLIENT://{self.host.address}:{self.port}",
@@ -140,6 +145,10 @@ class KraftExtraBroker:
         return let_go(reason)
 
     # --- what it says ---------------------------------------------------------------------
+
+    def connect(self, timeout_s: float) -> socket.socket:
+        """For clients. Raises `OSError`."""
+        return self.system.connect(self.cluster, self.node, "client", timeout_s, port=self.port)
 
     def describe(self) -> Description | None:
         """Ask the process; None where it does not answer."""
