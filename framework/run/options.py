@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, get_args, get_origin, get_type_hints
@@ -170,17 +170,17 @@ def resolve(options: Options) -> Test:
         checkers=checking.checkers,
         not_applicable=checking.not_applicable,
         threads=threads,
-        lasting_s=_lasting_s(options, system.fencing_s(specs, settings)),
+        lasting_s=_lasting_s(options, lambda: system.fencing_s(specs, settings)),
         capabilities=capabilities,
     )
 
 
-def _lasting_s(options: Options, fencing_s: float) -> float:
+def _lasting_s(options: Options, fencing_s: Callable[[], float]) -> float:
     """How long some faults last: until whoever is gone must be fenced, and every node is asked
     twice after that; none in a main phase too short for three."""
     if options.lasting_s is not None:
         return options.lasting_s
-    lasting_s = fencing_s + LOOKS * options.observe_s
+    lasting_s = fencing_s() + LOOKS * options.observe_s
     return lasting_s if options.time_limit_s >= LASTING_OF * lasting_s else 0.0
 
 
