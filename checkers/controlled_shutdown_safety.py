@@ -29,6 +29,7 @@ from checkers.folds.departures import (
 )
 from checkers.folds.disk_logs import DISK_KINDS
 from checkers.folds.replay import Key, Replay, states
+from checkers.folds.values import drained, heartbeat, heartbeat_answer
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -188,12 +189,11 @@ def controlled_shutdown_safety(
 
 def _was_let_go(operation: Operation) -> bool:
     """Whether a client was told that the broker's process that it drained was."""
-    result = operation.result
     return (
         operation.f == "drain"
         and operation.ok
-        and isinstance(result, dict)
-        and bool(result.get("granted"))
+        and isinstance(operation.result, dict)
+        and bool(drained(operation).get("granted"))
     )
 
 
@@ -203,7 +203,7 @@ def _nobody_let_go(operations: Iterable[Operation]) -> str:
     drains = [each for each in operations if each.f == "drain"]
     if not drains:
         return "no client asked a broker to leave"
-    if any(each.ok and (each.result or {}).get("granted") is not False for each in drains):
+    if any(each.ok and drained(each).get("granted") is not False for each in drains):
         return ""
     return f"none of {len(drains)} brokers that clients asked to leave was let go"
 
@@ -216,7 +216,9 @@ def _to_drained(
     for operation in operations:
         if not _was_let_go(operation) or operation.completed_ns is None:
             continue
-        broker = operation.result.get("broker_id")
+        broker = drained(operation).get("broker_id")
+        if broker is None:
+            continue
         epoch = _fenced_last(broker, log, operation.completed_ns)
         if epoch is not None and (broker, epoch) not in known:
             yield Grant(
@@ -294,9 +296,11 @@ def _to_nodes(events: RunEvents) -> Iterator[Grant]:
 
 def _to_synthetic_brokers(operations: Iterable[Operation]) -> Iterator[Grant]:
     for operation in operations:
-        value, result = operation.value, operation.result
-        if operation.f != "heartbeat" or not operation.ok or not isinstance(result, dict):
+        if operation.f != "heartbeat" or not operation.ok:
             continue
+        if not isinstance(operation.result, dict):
+            continue
+        value, result = heartbeat(operation), heartbeat_answer(operation)
         if value.get("target") == result.get("next_state") == "leaving":
             yield Grant(
                 value["broker_id"],

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from checkers.folds.values import heartbeat, heartbeat_answer, produce, topic_answer
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -213,7 +214,7 @@ def _shown_topic(operation: Operation) -> str | None:
         return None
     if not isinstance(operation.result, dict):
         return None
-    topic_id = operation.result.get("topic_id")
+    topic_id = topic_answer(operation).get("topic_id")
     return None if topic_id is None else str(topic_id)
 
 
@@ -248,16 +249,15 @@ def _broker_epochs(events: RunEvents) -> Names:
     for operation in events.operations:
         epoch = _answered_epoch(operation)
         if epoch is not None:
-            owner = ("broker", operation.value["broker_id"])
+            owner = ("broker", heartbeat(operation)["broker_id"])
             names.add(epoch, Sighting(owner, (operation,)))
     return names
 
 
 def _answered_epoch(operation: Operation) -> int | None:
-    result = operation.result
-    if operation.f != "heartbeat" or not operation.ok or not isinstance(result, dict):
+    if operation.f != "heartbeat" or not operation.ok or not isinstance(operation.result, dict):
         return None
-    epoch = result.get("broker_epoch")
+    epoch = heartbeat_answer(operation).get("broker_epoch")
     return epoch if isinstance(epoch, int) and epoch >= 0 else None
 
 
@@ -269,11 +269,12 @@ def _broker_processes(events: RunEvents) -> Names:
         names.add(name, Sighting(("process", each.incarnation), evidence=(each,)))
     for operation in events.operations:
         epoch = _answered_epoch(operation)
-        if epoch is None or operation.value.get("zombie") is not None:
+        if epoch is None or heartbeat(operation).get("zombie") is not None:
             continue
-        if operation.value.get("incarnation") is not None:
-            owner = ("process", operation.value["incarnation"])
-            names.add((operation.value["broker_id"], epoch), Sighting(owner, (operation,)))
+        beat = heartbeat(operation)
+        if beat.get("incarnation") is not None:
+            owner = ("process", beat["incarnation"])
+            names.add((beat["broker_id"], epoch), Sighting(owner, (operation,)))
     return names
 
 
@@ -361,7 +362,7 @@ def _producers(events: RunEvents) -> Names:
     for operation in events.operations:
         producer_id = _producer(operation)
         if producer_id is not None:
-            names.add(producer_id, Sighting(operation.value["producer"], (operation,)))
+            names.add(producer_id, Sighting(produce(operation)["producer"], (operation,)))
     return names
 
 

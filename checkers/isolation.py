@@ -24,6 +24,7 @@ from typing import Final, TypeAlias
 
 from checkers.folds.peace import Stretch, owed, recovery_ns
 from checkers.folds.roles import BROKER, CONTROLLER, nodes_by_id, roles_of, with_roles
+from checkers.folds.values import cluster_view, flood_told, quorum_view
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -181,7 +182,7 @@ def _floods(asked: Iterable[Operation]) -> Iterator[Flooded]:
     for each in asked:
         if not each.ok or each.invoked_ns is None:
             continue
-        reported = each.result
+        reported = flood_told(each)
         begin_ns = each.invoked_ns + round(reported["after_ms"] * 1e6)
         yield Flooded(
             operation=each,
@@ -371,9 +372,9 @@ def _epochs(events: RunEvents) -> list[Pair]:
     names, machines = nodes_by_id(events.plan, CONTROLLER), Machines.of(events.plan)
     pairs = []
     for before, after, in_vain in reported:
-        left = names.get(before.result["leader"])
+        left = names.get(quorum_view(before)["leader"])
         own = snapshots[left] if left is not None else ()
-        risen = before.result["leader_epoch"] < after.result["leader_epoch"]
+        risen = quorum_view(before)["leader_epoch"] < quorum_view(after)["leader_epoch"]
         begin_ns, end_ns = _span(before, after)
         by_ns = machines.of_node(left or "").until_ns(end_ns, SNAPSHOT_NS)
         lost = risen and left is not None and not _handed_over(begin_ns, by_ns, own)
@@ -387,7 +388,7 @@ def _handed_over(begin_ns: int, by_ns: int, snapshots: Iterable[SnapshotWritten]
 
 
 def _risen(before: Operation, after: Operation) -> str:
-    was, now = before.result["leader_epoch"], after.result["leader_epoch"]
+    was, now = (quorum_view(each)["leader_epoch"] for each in (before, after))
     return f"{after.node} told leader epoch {was}, and then {now}"
 
 
@@ -423,7 +424,7 @@ def _reported_by_node(
 
 def _left_out(before: Operation, after: Operation, names: Mapping[int, str]) -> str:
     listed, still = (
-        {broker["id"] for broker in each.result["brokers"]} for each in (before, after)
+        {broker["id"] for broker in cluster_view(each)["brokers"]} for each in (before, after)
     )
     gone = ", ".join(sorted(names[each] for each in listed - still if each in names))
     return f"{after.node} listed {gone}, and then no longer" if gone else ""

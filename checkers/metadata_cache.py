@@ -24,6 +24,7 @@ from checkers.folds.disk_logs import DISK_KINDS
 from checkers.folds.lives import Lives
 from checkers.folds.log_points import NEVER_AGAIN, LogPoints, Spans
 from checkers.folds.peace import FOREVER_NS, Quiet, Upset, quiet_times
+from checkers.folds.values import cluster_view, topic_answer
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -187,18 +188,14 @@ def _answers(asked: Iterable[Operation], points: LogPoints) -> list[Answer]:
     """Those that say something, in the order in which they were asked for."""
     answered = sorted((each for each in asked if each.ok), key=lambda each: each.index)
     of_all = [each for each in answered if each.f != ONE_TOPIC]
-    named = {topic["name"] for each in of_all for topic in _items(each, "topics")}
-    listed = {broker["id"] for each in of_all for broker in _items(each, "brokers")}
-    listing = {broker: _listing(broker, points) for broker in sorted(listed)}
+    named = {topic["name"] for each in of_all for topic in cluster_view(each).get("topics") or ()}
+    listed = {broker["id"] for each in of_all for broker in cluster_view(each).get("brokers") or ()}
+    listing: dict[int, Listing] = {each: _listing(each, points) for each in sorted(listed)}
     found = (
         _of_one(each, points) if each.f == ONE_TOPIC else _of_all(each, points, named, listing)
         for each in answered
     )
     return [each for each in found if each.of_topics or each.brokers]
-
-
-def _items(operation: Operation, name: str) -> Sequence[Mapping[str, Recorded]]:
-    return operation.result.get(name) or ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,8 +226,8 @@ def _of_all(
 ) -> Answer:
     """`named`, `listing`: the topics and brokers that any such answer has; others may be nobody's
     to see."""
-    topics = {str(topic["name"]): topic for topic in _items(operation, "topics")}
-    whole = operation.f == ALL_TOPICS and not operation.result.get("others")
+    topics = {str(topic["name"]): topic for topic in cluster_view(operation).get("topics") or ()}
+    whole = operation.f == ALL_TOPICS and not cluster_view(operation).get("others")
     left_out = sorted(named - topics.keys()) if whole else ()
     return Answer(
         operation,
@@ -241,7 +238,7 @@ def _of_all(
 
 
 def _brokers(operation: Operation, listing: Mapping[int, Listing]) -> Iterator[Statement]:
-    there = {broker["id"] for broker in _items(operation, "brokers")}
+    there = {broker["id"] for broker in cluster_view(operation).get("brokers") or ()}
     for broker, each in listing.items():
         yield each.there if broker in there else each.missing
 
@@ -373,7 +370,7 @@ def _acknowledged(changed: Iterable[Operation], points: LogPoints) -> list[Ackno
     """In the order of their ends, those that the log has."""
     found = []
     for each in changed:
-        life = points.lives.get(str((each.result or {}).get("topic_id")))
+        life = points.lives.get(str(topic_answer(each).get("topic_id")))
         if life is None or each.completed_ns is None:
             continue
         point = life.created if each.f == "create" else life.going

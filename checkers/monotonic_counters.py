@@ -5,12 +5,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
 from checkers.folds.sweeps import falls
+from checkers.folds.values import heartbeat, heartbeat_answer, partitions_shown, topic_answer
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -345,9 +346,9 @@ def _never_back(tally: Tally, sights: list[Sight], describe: Callable[[Sight, Si
 def _answered_broker_epochs(tally: Tally, operations: Iterable[Operation]) -> None:
     sights: dict[int, list[Sight]] = defaultdict(list)
     for operation in operations:
-        epoch = (operation.result or {}).get("broker_epoch") if operation.ok else None
+        epoch = heartbeat_answer(operation).get("broker_epoch") if operation.ok else None
         if isinstance(epoch, int) and epoch >= 0:
-            sights[operation.value["broker_id"]].append(Sight(operation, epoch))
+            sights[heartbeat(operation)["broker_id"]].append(Sight(operation, epoch))
     for broker, seen in sorted(sights.items()):
 
         def describe(best: Sight, sight: Sight, broker: int = broker) -> str:
@@ -376,10 +377,10 @@ def _metadata(tally: Tally, operations: Iterable[Operation], boots: Boots) -> No
         life = _life(operation, boots)
         if life is None or not isinstance(operation.result, dict):
             continue
-        for partition in operation.result.get("partitions") or ():
-            key = (str(operation.node), life, _topic(operation), partition["partition"])
-            if partition.get("leader_epoch", -1) >= 0:
-                sights[key].append(Sight(operation, partition["leader_epoch"]))
+        for shown in partitions_shown(operation):
+            key = (str(operation.node), life, _topic(operation), shown["partition"])
+            if shown.get("leader_epoch", -1) >= 0:
+                sights[key].append(Sight(operation, shown["leader_epoch"]))
     for (node, _, topic, partition), seen in sorted(sights.items()):
 
         def describe(
@@ -397,8 +398,7 @@ def _metadata(tally: Tally, operations: Iterable[Operation], boots: Boots) -> No
 
 
 def _topic(operation: Operation) -> str:
-    result: Any = operation.result
-    return str(result.get("topic_id"))
+    return str(topic_answer(operation).get("topic_id"))
 
 
 def _life(operation: Operation, boots: Boots) -> int | None:

@@ -22,6 +22,7 @@ from checkers.folds.peace import FOREVER_NS, Quiet, Stretch, Upset, missed_by_ns
 from checkers.folds.peace import recovery_ns as recovery_of
 from checkers.folds.roles import BROKER, CONTROLLER, ids_in, nodes_by_id
 from checkers.folds.sweeps import falls
+from checkers.folds.values import cluster_view, log_ends, quorum_view
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -209,9 +210,8 @@ class BrokerList:
 def _views(observations: Iterable[Operation]) -> Iterator[View]:
     for each in observations:
         if each.ok and each.f in (OWN_VIEW, LEADERS_VIEW):
-            reported = each.result
-            ends = dict(map(tuple, reported.get("voters") or ()))
-            end = ends.get(reported["leader"], -1)
+            reported = quorum_view(each)
+            end = log_ends(reported).get(reported["leader"], -1)
             yield View(
                 operation=each,
                 leader=reported["leader"],
@@ -224,7 +224,7 @@ def _views(observations: Iterable[Operation]) -> Iterator[View]:
 def _lists(observations: Iterable[Operation]) -> Iterator[BrokerList]:
     for each in observations:
         if each.ok and each.f in LISTS:
-            reported = each.result["brokers"]
+            reported = cluster_view(each)["brokers"]
             yield BrokerList(
                 each, {broker["id"]: f"{broker['host']}:{broker['port']}" for broker in reported}
             )
@@ -550,7 +550,7 @@ def _partitions(
     found: dict[tuple[str, str, int], list[Partition]] = defaultdict(list)
     for each in observations:
         if each.ok and each.f == TOPICS and peace.holds(each):
-            for topic in each.result.get("topics") or ():
+            for topic in cluster_view(each).get("topics") or ():
                 for partition in topic["partitions"]:
                     name = f"{topic['name']}-{partition['partition']}"
                     behind = frozenset(partition["replicas"]) - frozenset(partition["isr"])

@@ -13,6 +13,7 @@ from typing import Final
 
 from checkers.folds.disk_logs import LOG_KINDS, CommittedOnDisks, committed_on_disks
 from checkers.folds.node_log import Entry
+from checkers.folds.values import log_part
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -78,7 +79,7 @@ def _given(answers: Iterable[Operation]) -> tuple[Mapping[int, Given], list[Find
     first: dict[int, Given] = {}
     findings: list[Finding] = []
     for answer in answers:
-        if answer.result.get("diverging") is not None:
+        if log_part(answer).get("diverging") is not None:
             findings.append(_diverges(answer))
         for offset, given in _records(answer):
             before = first.setdefault(offset, given)
@@ -96,17 +97,18 @@ def _given(answers: Iterable[Operation]) -> tuple[Mapping[int, Given], list[Find
 
 
 def _records(answer: Operation) -> Iterator[tuple[int, Given]]:
-    part = answer.result
+    part = log_part(answer)
     entries = zip(part["epochs"], part["crcs"], strict=True)
     for offset, (epoch, crc) in enumerate(entries, part["begin"]):
         yield offset, Given((epoch, crc), answer)
 
 
 def _diverges(answer: Operation) -> Finding:
+    part = log_part(answer)
     return finding(
-        f"by {answer.node} in operation {answer.index}, leader in epoch "
-        f"{answer.result['leader_epoch']}, the log that it had given below its high watermark is "
-        f"none of its own from offset {answer.result['diverging']} on",
+        f"by {answer.node} in operation {answer.index}, leader in epoch {part['leader_epoch']}, "
+        "the log that it had given below its high watermark is none of its own from offset "
+        f"{part['diverging']} on",
         [answer],
         clause=ONE_LOG.name,
     )

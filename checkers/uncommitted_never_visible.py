@@ -8,13 +8,21 @@ which nodes told of. This needs no clock: it is the strongest.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 from checkers.folds.commit_times import KINDS, CommitTimes, commit_times
 from checkers.folds.committed_log import CommittedLog, known_log
 from checkers.folds.disk_logs import DISK_KINDS
+from checkers.folds.values import (
+    alter_isr,
+    altered_isr,
+    heartbeat,
+    heartbeat_answer,
+    partitions_shown,
+    topic_answer,
+)
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -43,6 +51,7 @@ from framework.evidence.run_events import (
     unreported,
     voters,
 )
+from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
 
@@ -196,7 +205,7 @@ class EverTrue:
     by: str
     topic_ids: dict[str, str] = field(default_factory=dict)
     broker_epochs: set[tuple[int, int]] = field(default_factory=set)
-    versions: dict[tuple[str, int, int], dict[str, Any]] = field(default_factory=dict)
+    versions: dict[tuple[str, int, int], dict[str, Recorded]] = field(default_factory=dict)
     """By topic id, partition and partition epoch."""
     leaders: set[tuple[str, int, int, int | None]] = field(default_factory=set)
     """(topic id, partition, leader epoch, its leader; also with None for whoever led)."""
@@ -220,7 +229,7 @@ class EverTrue:
                         made.leaders.add((*each.key, each.leader_epoch, leader))
         return made
 
-    def ever(self, topic_id: str, shown: dict[str, Any]) -> bool:
+    def ever(self, topic_id: str, shown: Mapping[str, Recorded]) -> bool:
         """Whether the partition was ever in the state that is shown, by the fields that are."""
         key = (topic_id, shown["partition"])
         if "partition_epoch" not in shown:
@@ -247,10 +256,9 @@ def _reads(operations: Iterable[Operation], made: EverTrue) -> tuple[int, list[F
 
 def _shows_something(operation: Operation) -> bool:
     """Whether its answer has what only the log can make true."""
-    result: Any = operation.result
     if operation.f == "heartbeat":
         return _answered_epoch(operation) is not None
-    return operation.f == "alter-isr" or result.get("topic_id") is not None
+    return operation.f == "alter-isr" or topic_answer(operation).get("topic_id") is not None
 
 
 def _read(operation: Operation, made: EverTrue) -> list[Finding]:
@@ -275,19 +283,18 @@ def _read(operation: Operation, made: EverTrue) -> list[Finding]:
 
 
 def _topic(operation: Operation, made: EverTrue) -> Iterator[str]:
-    result: Any = operation.result
-    topic_id = result.get("topic_id")
+    topic_id = topic_answer(operation).get("topic_id")
     if topic_id is None:
         return
     if made.topic_ids.get(topic_id) != operation.key:
         yield f"topic id {topic_id}"
         return
-    for shown in result.get("partitions") or ():
+    for shown in partitions_shown(operation):
         # A cache may hide a leader that is fenced (KAFKA-15220).
-        visible = dict(shown)
-        if operation.f == "metadata" and visible.get("leader", 0) < 0:
+        visible: dict[str, Recorded] = dict(shown)
+        if operation.f == "metadata" and shown.get("leader", 0) < 0:
             del visible["leader"]
-        if visible.get("leader_epoch", 0) < 0:
+        if shown.get("leader_epoch", 0) < 0:
             continue
         if not made.ever(topic_id, visible):
             state = ", ".join(f"{name} {value}" for name, value in sorted(visible.items()))
@@ -295,26 +302,25 @@ def _topic(operation: Operation, made: EverTrue) -> Iterator[str]:
 
 
 def _broker_epoch(operation: Operation, made: EverTrue) -> Iterator[str]:
-    epoch, broker = _answered_epoch(operation), operation.value["broker_id"]
+    epoch, broker = _answered_epoch(operation), heartbeat(operation)["broker_id"]
     if epoch is not None and (broker, epoch) not in made.broker_epochs:
         yield f"epoch {epoch} of broker {broker}"
 
 
 def _answered_epoch(operation: Operation) -> int | None:
-    result: Any = operation.result
-    epoch = result.get("broker_epoch")
+    epoch = heartbeat_answer(operation).get("broker_epoch")
     return epoch if isinstance(epoch, int) and epoch >= 0 else None
 
 
 def _version(operation: Operation, made: EverTrue) -> Iterator[str]:
-    result: Any = operation.result
-    value = operation.value
-    shown = {
-        "partition": value["partition"],
-        **{name: result[name] for name in ("partition_epoch", "leader_epoch") if name in result},
-    }
-    if not made.ever(value["topic_id"], shown):
-        yield f"version {result.get('partition_epoch')} of {value['topic_id']}/{value['partition']}"
+    asked, state = alter_isr(operation), altered_isr(operation)
+    shown: dict[str, Recorded] = {"partition": asked["partition"]}
+    if "partition_epoch" in state:
+        shown["partition_epoch"] = state["partition_epoch"]
+    if "leader_epoch" in state:
+        shown["leader_epoch"] = state["leader_epoch"]
+    if not made.ever(asked["topic_id"], shown):
+        yield f"version {state.get('partition_epoch')} of {asked['topic_id']}/{asked['partition']}"
 
 
 class UncommittedNeverVisible(RunChecker):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from checkers.folds.disk_logs import LOG_KINDS, DiskLog, disk_logs
+from checkers.folds.values import quorum_view
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -71,7 +72,7 @@ def _answers(observations: Sequence[Operation]) -> Sequence[Operation]:
 
 
 def _names_voters(answer: Operation) -> bool:
-    return answer.f == ASKED and answer.ok and bool(answer.result.get("voters"))
+    return answer.f == ASKED and answer.ok and bool(quorum_view(answer).get("voters"))
 
 
 def _counted(events: RunEvents) -> Mapping[str, Counted]:
@@ -79,8 +80,9 @@ def _counted(events: RunEvents) -> Mapping[str, Counted]:
     nodes = {number: node for node, number in node_ids(events).items()}
     found: dict[str, list[Counted]] = defaultdict(list)
     for answer in _answers(events.observations):
-        for voter, end in answer.result["voters"]:
-            offset = min(end, answer.result["high_watermark"])
+        view = quorum_view(answer)
+        for voter, end in view["voters"] or ():
+            offset = min(end, view["high_watermark"])
             if voter in nodes and offset > 0:
                 found[nodes[voter]].append(Counted(offset, answer))
     return {node: max(each, key=lambda one: one.offset) for node, each in found.items()}
@@ -94,7 +96,7 @@ def _readable(log: DiskLog | None) -> bool:
 def _lacks(events: RunEvents, node: str, log: DiskLog, counted: Counted) -> Iterator[Finding]:
     end = max(log.end, *log.snapshots, 0)
     if end < counted.offset:
-        leader = counted.operation.result["leader"]
+        leader = quorum_view(counted.operation)["leader"]
         yield finding(
             f"{node}'s log ends at {end} on its disk, though by operation "
             f"{counted.operation.index} leader {leader} had all below {counted.offset} from it, "

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from checkers.folds.values import heartbeat
 from framework.evidence.changes import BrokerUnfenced
 from framework.evidence.run_events import RunEvents
 from framework.history.event import Recorded
@@ -23,7 +24,7 @@ def in_service(events: RunEvents) -> set[int]:
 def synthetic(operations: Iterable[Operation]) -> set[int]:
     """Ids of brokers that clients play."""
     return {
-        operation.value["broker_id"]
+        heartbeat(operation)["broker_id"]
         for operation in operations
         if operation.f in FS and isinstance(operation.value, dict)
     }
@@ -51,9 +52,11 @@ def nothing_done(events: RunEvents) -> str:
     the ledger say so; empty: there was one. A rule has to ask for `FS`, `LIFE_FS` and `ISR_FS`, and
     for the ledger."""
     again = [
-        each.value["broker_id"]
+        heartbeat(each)["broker_id"]
         for each in events.operations
-        if each.f in FS and isinstance(each.value, dict) and each.value.get("broker_epoch") == -1
+        if each.f in FS
+        and isinstance(each.value, dict)
+        and heartbeat(each).get("broker_epoch") == -1
     ]
     done = any(each.f in (*LIFE_FS, *ISR_FS) for each in events.operations)
     if events.faults or done or len(again) > len(set(again)):

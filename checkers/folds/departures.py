@@ -16,6 +16,7 @@ from typing import Final, Protocol
 from checkers.folds.observations import with_observations
 from checkers.folds.peace import recovery_ns
 from checkers.folds.roles import may_be_broker
+from checkers.folds.values import drained, partitions_shown
 from framework.checking.findings import finding
 from framework.evidence.clocks import Moment
 from framework.evidence.kinds import Evidence, HeartbeatAnswered
@@ -59,7 +60,7 @@ def departures(operations: Iterable[Operation]) -> Iterator[Departure]:
     for own in by_key.values():
         for place, drain in enumerate(own):
             before = own[place - 1] if place else None
-            broker = drain.result.get("broker_id") if isinstance(drain.result, dict) else None
+            broker = drained(drain).get("broker_id") if isinstance(drain.result, dict) else None
             if broker is not None and _was_let_go(drain, before):
                 back = own[place + 1] if place + 1 < len(own) else None
                 yield Departure(broker, drain, back)
@@ -70,7 +71,7 @@ def _was_let_go(operation: Operation, before: Operation | None) -> bool:
     over, and leaves without asking anybody."""
     if operation.f != "drain" or not operation.ok or operation.completed_ns is None:
         return False
-    granted = operation.result.get("granted")
+    granted = drained(operation).get("granted")
     served = before is not None and before.ok and before.precedes(operation)
     soon = operation.completed_ns - operation.began_ns < SOON_NS
     return bool(granted) or (granted is None and served and soon)
@@ -108,7 +109,7 @@ def _is_a_brokers(operation: Operation, events: RunEvents) -> bool:
 
 def _names(answer: Operation, what: str, broker: int) -> bool:
     """As the leader, or among the replicas, of a partition."""
-    shown = (each.get(what) for each in answer.result.get("partitions") or ())
+    shown = (each.get(what) for each in partitions_shown(answer))
     return any(broker in each if isinstance(each, list) else broker == each for each in shown)
 
 
@@ -249,9 +250,9 @@ class Heirs:
         shown: dict[str, list[Shown]] = defaultdict(list)
         for answer in with_observations(events).operations:
             if answer.f in READS and answer.ok and isinstance(answer.result, dict):
-                for each in answer.result.get("partitions") or ():
-                    replicas, isr = each.get("replicas") or (), each.get("isr") or ()
-                    key = f"{answer.key}/{each.get('partition')}"
+                for partition in partitions_shown(answer):
+                    replicas, isr = partition.get("replicas") or (), partition.get("isr") or ()
+                    key = f"{answer.key}/{partition.get('partition')}"
                     shown[key].append(Shown(answer, frozenset(replicas), frozenset(isr)))
         handled: dict[str, list[Operation]] = defaultdict(list)
         for each in events.operations:

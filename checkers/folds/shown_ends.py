@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from checkers.folds.disk_logs import CommittedOnDisks
+from checkers.folds.values import log_ends, quorum_view
 from framework.evidence.run_events import RunEvents
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
@@ -81,8 +82,8 @@ def leaders_word(events: RunEvents, left: CommittedOnDisks) -> list[ShownEnd]:
     found = []
     for each in all_ends(events):
         if each.operation.f == QUORUM and each.by_epoch in lasts:
-            ends = dict(map(tuple, each.operation.result.get("voters") or ()))
-            log_end = ends.get(each.operation.result["leader"], -1)
+            view = quorum_view(each.operation)
+            log_end = log_ends(view).get(view["leader"], -1)
             if 0 <= log_end <= lasts[each.by_epoch]:
                 found.append(each)
     return found

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from checkers.folds.values import topic_answer
 from framework.history.pairing import Operation
 
 LIVES = ("create", "delete")
@@ -85,6 +86,6 @@ def topic_of(operation: Operation) -> str:
 
 
 def _reported(operation: Operation) -> str | None:
-    result = operation.result
-    reported = result.get("topic_id") if operation.ok and isinstance(result, dict) else None
+    answered = operation.ok and isinstance(operation.result, dict)
+    reported = topic_answer(operation).get("topic_id") if answered else None
     return reported if isinstance(reported, str) else None

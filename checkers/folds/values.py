@@ -45,7 +45,7 @@ class IsrState(TypedDict):
     leader_epoch: LeaderEpoch
     isr: Sequence[BrokerId]
     partition_epoch: PartitionEpoch
-    replicas: NotRequired[Sequence[BrokerId] | None]
+    replicas: NotRequired[Sequence[BrokerId]]
 
 
 class PartitionShown(TypedDict):
@@ -56,7 +56,7 @@ class PartitionShown(TypedDict):
     leader_epoch: LeaderEpoch
     isr: Sequence[BrokerId]
     partition_epoch: NotRequired[PartitionEpoch]
-    replicas: NotRequired[Sequence[BrokerId] | None]
+    replicas: NotRequired[Sequence[BrokerId]]
 
 
 class CreateTopic(TypedDict, total=False):
@@ -72,7 +72,7 @@ class TopicAnswer(TypedDict, total=False):
     """Of a create, a delete, or a read of one topic, as far as each tells."""
 
     topic_id: str
-    partitions: Sequence[PartitionShown] | None
+    partitions: Sequence[PartitionShown]
     num_partitions: int | None
     replication_factor: int | None
     configs: Sequence[tuple[str, str]] | None
@@ -147,6 +147,27 @@ class LogPart(TypedDict):
     epochs: Sequence[LeaderEpoch]
     crcs: Sequence[int]
     diverging: NotRequired[Offset | None]
+
+
+# --- floods -------------------------------------------------------------------------------
+
+
+class NodeFlooded(TypedDict):
+    node: str
+    connections: int
+    refused: int
+    p50_ms: float | None
+
+
+class Flood(TypedDict):
+    """When it began after its operation, how long it lasted, how each node bore it, and how late
+    the client itself was with other things."""
+
+    after_ms: float
+    lasted_ms: float
+    nodes: Sequence[NodeFlooded]
+    late_p99_ms: float
+    late_max_ms: float
 
 
 # --- logs of partitions -------------------------------------------------------------------
@@ -268,8 +289,19 @@ def quorum_view(answer: Operation) -> QuorumView:
     return result
 
 
+def log_ends(view: QuorumView) -> dict[ReplicaId, Offset]:
+    """How far each voter's log reaches, where the leader tells."""
+    return dict(view.get("voters") or ())
+
+
 def cluster_view(answer: Operation) -> ClusterView:
     result: ClusterView = answer.result
+    return result
+
+
+def flood_told(operation: Operation) -> Flood:
+    """Of one that was answered."""
+    result: Flood = operation.result
     return result
 
 
