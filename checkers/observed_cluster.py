@@ -18,7 +18,16 @@ from itertools import groupby
 from typing import Final, TypeAlias, TypeVar
 
 from checkers.folds.lives import Lives
-from checkers.folds.peace import FOREVER_NS, Quiet, Stretch, Upset, missed_by_ns, owed, quiet_times
+from checkers.folds.peace import (
+    FOREVER_NS,
+    Quiet,
+    Stretch,
+    Upset,
+    fencing_ns,
+    missed_by_ns,
+    owed,
+    quiet_times,
+)
 from checkers.folds.peace import recovery_ns as recovery_of
 from checkers.folds.roles import BROKER, CONTROLLER, ids_in, nodes_by_id
 from checkers.folds.sweeps import falls
@@ -130,7 +139,8 @@ LET_GO: Final = Clause(
     floor=2,
     because="one may be a last word; where fewer were given, there was no occasion",
     sources=(LEDGER,),
-    blind="leaders that are deposed where nobody asks, or for less time than recovery takes",
+    blind="leaders that are deposed where nobody asks, or for less time than it takes to fence a "
+    "broker",
 )
 CLAUSES: Final = (
     ONE_LEADER,
@@ -157,7 +167,7 @@ def observed_cluster(events: RunEvents) -> Outcome:
         ONE_LEADER: _one_leader(views, nodes),
         NO_WAY_BACK: _no_way_back(views, Lives(events.faults)),
         COMMITTED_KEPT: _committed_kept(views),
-        LET_GO: _let_go(events, views, recovery_ns),
+        LET_GO: _let_go(events, views),
         LIVE_LISTED: _live_listed(lists, quiet, events, recovery_ns),
         DEAD_UNLISTED: _dead_unlisted(lists, events, nodes),
         ALL_IN_SYNC: _all_in_sync(events, quiet, recovery_ns),
@@ -328,7 +338,9 @@ def _committed_kept(views: Sequence[View]) -> Judgement:
     return compared, findings
 
 
-def _let_go(events: RunEvents, views: Sequence[View], recovery_ns: int) -> Judgement:
+def _let_go(events: RunEvents, views: Sequence[View]) -> Judgement:
+    """Who is to be deposed for hearing of nobody has noticed by when others fence a silent one."""
+    long_ns = fencing_ns(events.plan)
     machine, succeeded = Machines.of(events.plan).harness, _Succession(views)
     controllers = ids_in(events.plan, CONTROLLER)
     own = {each.operation.index: each for each in views if _of_itself(each, controllers)}
@@ -342,11 +354,7 @@ def _let_go(events: RunEvents, views: Sequence[View], recovery_ns: int) -> Judge
         for late, group in groupby(operations, lambda each: succeeded.late(own.get(each.index))):
             streak = list(group)
             span = _span(streak[0], streak[-1])
-            if (
-                late is not None
-                and len(streak) >= ANSWERS
-                and machine.gave_ns(*span) >= recovery_ns
-            ):
+            if late is not None and len(streak) >= ANSWERS and machine.gave_ns(*span) >= long_ns:
                 findings.append(_went_on(node, streak, late))
     return compared if compared >= LET_GO.floor else NOBODY_DEPOSED, findings
 

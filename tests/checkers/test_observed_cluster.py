@@ -210,6 +210,13 @@ def a_leader_that_is_cut_off_goes_on(story: Asked) -> None:
     went_on(story, lambda: story.node("c2", leader=2, leader_epoch=2))
 
 
+@PLANTED.violation("c2 tells that it leads epoch 2 in 6 answers", on=begun)
+def a_leader_goes_on_for_as_long_as_it_takes_to_fence(story: Asked) -> None:
+    """That is less time than recovery takes."""
+    story.plan["fencing_s"] = 10.0
+    went_on(story, lambda: story.node("c2", leader=2, leader_epoch=2), lasts_s=10)
+
+
 @PLANTED.violation("c2 tells that it leads epoch 2 in 9 answers", on=begun)
 def a_leader_that_is_asked_of_brokers_too_goes_on(story: Asked) -> None:
     def tell() -> None:
