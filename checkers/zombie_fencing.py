@@ -17,7 +17,8 @@ from typing import Final
 
 from checkers.folds.commit_dates import CommitDates, commit_dates
 from checkers.folds.decisions import Kind, begun_by, decided_on_stale, name_of
-from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
+from checkers.folds.disk_logs import DISK_KINDS, CommittedOnDisks, committed_on_disks
+from checkers.folds.fenced_by_log import served_while_fenced
 from checkers.folds.leases import FS as ASKED
 from checkers.folds.leases import served_without_lease, serving
 from checkers.folds.operations import is_zombie
@@ -78,12 +79,13 @@ DECIDED: Final = Clause(
 LEASED: Final = Clause(
     name="leased",
     says="No broker serves a client without a lease, or after its end",
-    compares="nodes that clients had answers from, and that tell what they served",
+    compares="nodes that clients had answers from, and that tell what they served; where none "
+    "tells, answers of brokers that the disks show to have been fenced for longer than a lease",
     floor=2,
     because="all that answered a client: one that keeps silent may serve at any time",
-    sources=(EVENTS,),
-    blind="an answer that its broker leaves out; of those that clients got, see "
-    "fenced-serve-nothing",
+    sources=(CLIENTS, LEDGER, DISKS, EVENTS),
+    blind="an answer that its broker leaves out, but to a client after it had been fenced for as "
+    "long as a lease, and before one is shown that it was not yet in service again",
 )
 
 
@@ -100,9 +102,12 @@ class Generation:
 
 def zombie_fencing(events: RunEvents) -> Outcome:
     reported = replace(events, evidence=from_no_disk(events.evidence))
-    stale, unproven, current, judged = _clients(reported, _OnDisks.of(events))
+    left = committed_on_disks(events)
+    dates = commit_dates(events, left)
+    stale, unproven, current, judged = _clients(reported, _OnDisks.of(events, left, dates))
     decided, log_findings = decided_on_stale(reported)
     served, lease_findings = served_without_lease(reported)
+    fenced, fenced_findings = served_while_fenced(reported, left, dates)
     zombies = [each for each in events.operations if is_zombie(each)]
     figures: dict[str, float] = {
         "zombies": len(zombies),
@@ -120,13 +125,13 @@ def zombie_fencing(events: RunEvents) -> Outcome:
     findings = [
         *(replace(each, clause=REFUSED.name) for each in (*stale, *unproven)),
         *(replace(each, clause=DECIDED.name) for each in log_findings),
-        *(replace(each, clause=LEASED.name) for each in lease_findings),
+        *(replace(each, clause=LEASED.name) for each in (*lease_findings, *fenced_findings)),
     ]
     counts: dict[str, Count] = {
         REFUSED.name: judged or _no_zombies(events.operations),
         DECIDED.name: why
         or (decided, sum(_conditional(each) for each in events.operations if each.ok)),
-        LEASED.name: why or serving(reported),
+        LEASED.name: LEASED.count(fenced, why) if why else serving(reported),
     }
     return weighed(counts, findings, figures)
 
@@ -241,8 +246,7 @@ class _OnDisks:
     whole: bool
 
     @classmethod
-    def of(cls, events: RunEvents) -> "_OnDisks":
-        left = committed_on_disks(events)
+    def of(cls, events: RunEvents, left: CommittedOnDisks, dates: CommitDates) -> "_OnDisks":
         begun: dict[Kind, list[tuple[int, Change]]] = defaultdict(list)
         led: dict[ReplicaId, set[int]] = defaultdict(set)
         for record in left.records:
@@ -250,7 +254,7 @@ class _OnDisks:
                 begun[kind].append((value, record))
             if isinstance(record, LeaderAnnounced):
                 led[record.leader].add(record.epoch)
-        return cls(begun, commit_dates(events, left), node_ids(events), led, 0 in left.entries)
+        return cls(begun, dates, node_ids(events), led, 0 in left.entries)
 
     def newer(self, carried: Generation, operation: Operation) -> Generation | None:
         """The first that was known to be committed before the request, and to whom it went."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 WATCHED_LOG: Final = "watched-metadata-log"
+BROKER_LEASES: Final = "broker-leases"
 CAPABILITIES: Final[Mapping[str, str]] = {
     "kafka-topics": "topics that Kafka's protocol creates, deletes and lists",
     "topic-configs": "topics that are created with a configuration, which brokers show",
@@ -17,6 +18,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "committed-topic-read": "a read of a topic from the committed log, which may be behind",
     "synthetic-brokers": "brokers that a client can play",
     "extra-brokers": "brokers as further processes on the cluster's hosts",
+    BROKER_LEASES: "brokers that serve clients under a lease alone",
     "data-plane": "partitions that are produced to and fetched from",
     "groups": "consumer groups",
     "transactions": "transactions of producers",

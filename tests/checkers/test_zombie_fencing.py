@@ -388,6 +388,36 @@ def test_disks_say_nothing_of_what_controllers_had_applied_when_they_decided() -
     assert not judged(ZombieFencing(), story).findings
 
 
+def fenced_by_the_log() -> Story:
+    """Broker 4, which is b1, is out of service by the disks, as a client was shown; it refuses
+    clients, longer than a lease later, and a client is shown that it still is."""
+    story = left()
+    story.plan["capabilities"] = [*story.plan["capabilities"], "broker-leases"]
+    lies(story, "UnfenceBrokerRecord", broker_id=4, broker_epoch=8)
+    lies(story, "FenceBrokerRecord", broker_id=4, broker_epoch=8)
+    value = {"broker_id": 201, "broker_epoch": 9, "lease_start_ms": 0}
+    story.op("heartbeat", "broker-201", value, {"broker_epoch": 9, "lease_end_ms": 500})
+    read(story, 5)
+    story.wait(600)
+    for _ in range(2):
+        story.op("metadata", "t", type="fail", error="NOT_LEADER_OR_FOLLOWER", node="b1")
+    read(story, 5)
+    return story
+
+
+def test_brokers_that_the_log_has_fenced_refuse_clients() -> None:
+    result = judged(ZombieFencing(), fenced_by_the_log())
+    assert result.verdict is Verdict.VALID, result.findings
+    leased = clause_of(result, "leased")
+    assert (leased.verdict, leased.compared) == (Verdict.VALID, 2)
+
+
+@PLANTED.violation("was answered ok by b1 without a lease", on=fenced_by_the_log)
+def serves_while_the_log_has_it_fenced(story: Story) -> None:
+    story.op("metadata", "t", None, {"topic_id": TOPIC, "partitions": []}, node="b1")
+    read(story, 5)
+
+
 # --- by what was applied ------------------------------------------------------------------
 
 
