@@ -16,6 +16,7 @@ from typing import Any, Final, Self, TypeAlias
 
 from checkers.folds.committed_log import CommittedLog, known_log
 from checkers.folds.disk_logs import DISK_KINDS
+from checkers.folds.values import TopicAnswer, create_topic, topic_answer
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -89,7 +90,7 @@ class Ask:
 
     @classmethod
     def of(cls, create: Operation) -> Self:
-        value = create.value if isinstance(create.value, dict) else {}
+        value = create_topic(create) if isinstance(create.value, dict) else {}
         assignment = value.get("assignment")
         placed = None if assignment is None else [tuple(each) for each in assignment]
         return cls(
@@ -129,7 +130,7 @@ def asked_is_made(events: RunEvents) -> Outcome:
     seen = Counter[str]()
     findings: dict[tuple[str, str], Finding] = {}
     for ask, topic_id in asks.answered():
-        seen[ANSWERS.name] += _tells(ask.operation.result)
+        seen[ANSWERS.name] += _tells(topic_answer(ask.operation))
         wrong = _answered_otherwise(ask)
         if wrong is not None:
             shown = Shown(str(ask.operation.key), topic_id, ask.operation)
@@ -186,7 +187,7 @@ class _Asks:
         self._by_id: dict[tuple[str, str], Ask] = {}
         self._others: dict[str, list[Ask]] = defaultdict(list)
         for create in creates:
-            topic_id = _id_of(create.result) if create.ok else None
+            topic_id = _id_of(create) if create.ok else None
             if topic_id is None:
                 self._others[str(create.key)].append(Ask.of(create))
             else:
@@ -216,17 +217,18 @@ class _Asks:
 # --- what was shown -----------------------------------------------------------------------
 
 
-def _id_of(result: Any) -> str | None:
-    topic_id = result.get("topic_id") if isinstance(result, dict) else None
+def _id_of(operation: Operation) -> str | None:
+    answered = isinstance(operation.result, dict)
+    topic_id = topic_answer(operation).get("topic_id") if answered else None
     return None if topic_id is None else str(topic_id)
 
 
 def _reads(operations: Iterable[Operation], final: bool) -> Iterator[Shown]:
     for operation in operations:
-        topic_id = _id_of(operation.result) if operation.ok else None
+        topic_id = _id_of(operation) if operation.ok else None
         if operation.f not in ("describe", "follow", "metadata") or topic_id is None:
             continue
-        reported = operation.result.get("partitions")
+        reported = topic_answer(operation).get("partitions")
         if reported is not None:
             partitions = {each["partition"]: _replicas(each.get("replicas")) for each in reported}
             whole = operation.f in ("describe", "follow") or (final and operation.phase == "final")
@@ -319,29 +321,35 @@ def _configs(operations: Iterable[Operation], reads: Iterable[Shown]) -> Iterato
     """Configurations in the final phase, of topics that its other reads show, under one id."""
     ids = _final_ids(reads)
     for operation in operations:
-        name, result = str(operation.key), operation.result
+        name = str(operation.key)
         if operation.f != "describe-configs" or not operation.ok or operation.phase != "final":
             continue
-        if isinstance(result, dict) and len(ids.get(name, ())) == 1:
+        if isinstance(operation.result, dict) and len(ids.get(name, ())) == 1:
             (topic_id,) = ids[name]
-            yield Shown(name, topic_id, operation, configs=dict(result["configs"]))
+            yield Shown(name, topic_id, operation, configs=dict(topic_answer(operation)["configs"]))
 
 
 # --- the rule -----------------------------------------------------------------------------
 
 
-def _tells(answer: Any) -> bool:
+def _tells(answer: TopicAnswer) -> bool:
     """Whether a create's answer says what was made."""
-    reported = ("num_partitions", "replication_factor", "configs")
-    return any(answer.get(each) is not None for each in reported)
+    reported = (
+        answer.get("num_partitions"),
+        answer.get("replication_factor"),
+        answer.get("configs"),
+    )
+    return any(each is not None for each in reported)
 
 
 def _answered_otherwise(ask: Ask) -> str | None:
     """How the create's own answer is not what was asked for, as far as it tells."""
-    answer = ask.operation.result
+    answer = topic_answer(ask.operation)
     width = len(ask.assignment[0]) if ask.assignment else ask.replication
-    for what, asked in (("num_partitions", ask.partitions), ("replication_factor", width)):
-        reported = answer.get(what)
+    for what, reported, asked in (
+        ("num_partitions", answer.get("num_partitions"), ask.partitions),
+        ("replication_factor", answer.get("replication_factor"), width),
+    ):
         if None not in (reported, asked) and reported != asked:
             return f"has {what} {reported}, not {asked}"
     configs = answer.get("configs")

@@ -10,13 +10,14 @@ are wrong at any time: a state is what its log makes it.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from checkers.folds.brokers import FS as SYNTHETIC_FS
 from checkers.folds.brokers import KINDS as BROKERS
 from checkers.folds.brokers import nodes_in_service, synthetic
 from checkers.folds.leases import begin, ended_ns
 from checkers.folds.peace import Upset, recovery_ns
+from checkers.folds.values import PartitionShown, partitions_shown
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -357,11 +358,11 @@ def _tried(operations: Iterable[Operation], upset: Upset) -> Tried:
     return tried
 
 
-def _shown(operation: Operation) -> Sequence[Mapping[str, Any]]:
+def _shown(operation: Operation) -> Sequence[PartitionShown]:
     """The partitions that an answer in the end tells of."""
     if not operation.ok or operation.phase != "final":
         return ()
-    return (operation.result or {}).get("partitions") or ()
+    return partitions_shown(operation)
 
 
 def _to_read(tried: Tried) -> int:

@@ -23,14 +23,22 @@ than by the history's operations are not for these clauses.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from checkers.folds.sweeps import falls
+from checkers.folds.values import (
+    fetch_from,
+    fetched,
+    group_request,
+    joined,
+    list_offsets,
+    log_answer,
+    produce_of,
+)
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.run_events import RunEvents
-from framework.history.event import Json
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, Clause, Count, Finding
 from framework.plugins.outcomes import STALE
@@ -224,8 +232,8 @@ def _old_commits(run: GroupRun, operations: Iterable[Operation]) -> int:
     them."""
     return sum(
         any(
-            join.group == each.value.get("group")
-            and join.generation > each.value.get("generation", -1)
+            join.group == group_request(each).get("group")
+            and join.generation > group_request(each).get("generation", -1)
             and join.operation.precedes(each)
             for join in run.memberships
         )
@@ -244,7 +252,7 @@ def group_run(operations: Iterable[Operation]) -> GroupRun:
         by_f[each.f].append(each)
     joins = [each for f in JOINS for each in by_f[f] if each.ok and isinstance(each.result, dict)]
     positions = [each for join in joins for each in _positions(join)]
-    reads = [each for each in by_f["fetch"] if each.ok and "group" in each.value]
+    reads = [each for each in by_f["fetch"] if each.ok and "group" in fetch_from(each)]
     return GroupRun(
         memberships=list(_memberships(joins, by_f["join"])),
         commits=[_commit(each) for each in by_f["commit"] if not each.failed],
@@ -276,7 +284,7 @@ def _memberships(answered: Iterable[Operation], joins: Iterable[Operation]) -> I
 
 
 def _who(operation: Operation) -> tuple[str, str]:
-    return str(operation.value["group"]), str(operation.value["member"])
+    return str(group_request(operation)["group"]), str(group_request(operation)["member"])
 
 
 def _membership(join: Operation, since: Operation, *, late: bool) -> Membership:
@@ -284,54 +292,55 @@ def _membership(join: Operation, since: Operation, *, late: bool) -> Membership:
         join,
         since,
         *_who(join),
-        int(join.result["generation"]),
-        [str(key) for key in join.result.get("assigned") or ()],
+        int(joined(join)["generation"]),
+        [str(key) for key in joined(join).get("assigned") or ()],
         late=late,
     )
 
 
 def _positions(join: Operation) -> Iterator[CommittedAnswer]:
     """Where the member begins. The beginning is where one begins that is told of no commit."""
-    for key, position in join.result.get("positions") or ():
-        yield CommittedAnswer(join, (str(join.value["group"]), str(key)), int(position) or None)
+    for key, position in joined(join).get("positions") or ():
+        yield CommittedAnswer(
+            join, (str(group_request(join)["group"]), str(key)), int(position) or None
+        )
 
 
 def _commit(operation: Operation) -> Commit:
-    value = operation.value
-    return Commit(operation, _place(operation), int(value.get("generation", -1)), value["offset"])
+    asked = group_request(operation)
+    return Commit(operation, _place(operation), int(asked.get("generation", -1)), asked["offset"])
 
 
 def _committed_answer(operation: Operation) -> CommittedAnswer:
-    result = operation.result if isinstance(operation.result, dict) else {}
-    return CommittedAnswer(operation, _place(operation), result.get("offset"))
+    answer = log_answer(operation) if isinstance(operation.result, dict) else {}
+    return CommittedAnswer(operation, _place(operation), answer.get("offset"))
 
 
 def _read(operation: Operation) -> Read:
-    result = operation.result
+    result = fetched(operation)
     offsets = [each[0] for each in result.get("records") or ()]
-    after = offsets[-1] + 1 if offsets else operation.value["from"]
+    after = offsets[-1] + 1 if offsets else fetch_from(operation)["from"]
     position = result.get("position", after)
     return Read(operation, _place(operation), offsets, position, result.get("high_watermark"))
 
 
 def _place(operation: Operation) -> Place:
-    return str(operation.value["group"]), str(operation.key)
+    return str(group_request(operation)["group"]), str(operation.key)
 
 
 def _ends(operations: Iterable[Operation]) -> Mapping[str, Sequence[End]]:
     found: dict[str, list[End]] = defaultdict(list)
     for each in operations:
-        result = each.result
-        if not each.ok or not isinstance(result, dict):
+        if not each.ok or not isinstance(each.result, dict):
             continue
-        shown: list[tuple[Any, bool]] = []
-        if each.f == "produce" and result.get("offset") is not None:
-            shown.append((result["offset"] + 1, False))
-        elif each.f == "list-offsets" and each.value.get("at") == "latest":
-            shown.append((result.get("offset"), True))
+        shown: list[tuple[int | None, bool]] = []
+        if each.f == "produce" and log_answer(each).get("offset") is not None:
+            shown.append((log_answer(each)["offset"] + 1, False))
+        elif each.f == "list-offsets" and list_offsets(each).get("at") == "latest":
+            shown.append((log_answer(each).get("offset"), True))
         elif each.f == "fetch":
-            shown += [(offset + 1, False) for offset, *_ in result.get("records") or ()]
-            shown.append((result.get("high_watermark"), True))
+            shown += [(offset + 1, False) for offset, *_ in fetched(each).get("records") or ()]
+            shown.append((fetched(each).get("high_watermark"), True))
         found[str(each.key)] += [
             End(each, offset, whole) for offset, whole in shown if isinstance(offset, int)
         ]
@@ -342,8 +351,8 @@ def _acknowledged(produces: Iterable[Operation]) -> Mapping[str, Sequence[tuple[
     """(offset, produce) of acks=all, which alone promises a place, by key."""
     found: dict[str, list[tuple[int, Operation]]] = defaultdict(list)
     for each in produces:
-        offset: Json = each.result.get("offset") if isinstance(each.result, dict) else None
-        if each.ok and each.value.get("acks", "all") == "all" and isinstance(offset, int):
+        offset = log_answer(each).get("offset") if isinstance(each.result, dict) else None
+        if each.ok and produce_of(each).get("acks", "all") == "all" and isinstance(offset, int):
             found[str(each.key)].append((offset, each))
     return found
 

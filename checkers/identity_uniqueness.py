@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from checkers.folds.values import heartbeat, heartbeat_answer, produce, topic_answer
+from checkers.folds.values import heartbeat, heartbeat_answer, produce_of, topic_answer
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -362,7 +362,7 @@ def _producers(events: RunEvents) -> Names:
     for operation in events.operations:
         producer_id = _producer(operation)
         if producer_id is not None:
-            names.add(producer_id, Sighting(produce(operation)["producer"], (operation,)))
+            names.add(producer_id, Sighting(produce_of(operation)["producer"], (operation,)))
     return names
 
 

@@ -32,6 +32,7 @@ from checkers.folds.log_ends import answered_limits, goes_back, hidden
 from checkers.folds.observations import with_observations
 from checkers.folds.peace import Upset
 from checkers.folds.topic_ids import LIVES, by_topic_id, topic_lives, topic_of
+from checkers.folds.values import fetch_from, fetched, log_answer, produce_of, seek_of
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome, unquoted
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -182,7 +183,7 @@ def partition_data(events: RunEvents) -> Outcome:
     elif acknowledged and not deleted:
         findings += _unreadable(events, acknowledged)
     above = sum(
-        offset >= fetch.operation.result.get("high_watermark", offset + 1)
+        offset >= fetched(fetch.operation).get("high_watermark", offset + 1)
         for fetch in fetches
         for offset, _ in fetch.records
     )
@@ -216,9 +217,9 @@ def partition_data(events: RunEvents) -> Outcome:
 
 
 def _fetch(operation: Operation) -> Fetch:
-    result: Any = operation.result
+    result = fetched(operation)
     records = tuple((offset, value) for offset, value in result.get("records") or ())
-    begin = operation.value["from"]
+    begin = fetch_from(operation)["from"]
     after = records[-1][0] + 1 if records else begin
     start = result.get("log_start") or 0
     return Fetch(operation, max(begin, start), result.get("position", after), records)
@@ -227,11 +228,11 @@ def _fetch(operation: Operation) -> Fetch:
 def _acknowledged(produces: Iterable[Operation]) -> Iterator[Claim]:
     """Of acks=all, which alone promises that the value stays where it is."""
     for operation in produces:
-        if not operation.ok or operation.value.get("acks") != "all":
+        if not operation.ok or produce_of(operation).get("acks") != "all":
             continue
-        offset = (operation.result or {}).get("offset")
+        offset = log_answer(operation).get("offset")
         if isinstance(offset, int) and offset >= 0:
-            yield Claim(offset, operation.value["value"], operation)
+            yield Claim(offset, produce_of(operation)["value"], operation)
 
 
 def _offsets(acknowledged: Iterable[Claim], read: Iterable[Claim]) -> set[int]:
@@ -252,7 +253,7 @@ def _covered(acknowledged: Iterable[Claim], read: Iterable[Claim], fetches: Sequ
 
 def _successions(fetches: Iterable[Fetch]) -> int:
     """Records that follow another in an answer, and fetches that follow their consumer's last."""
-    asked = Counter(str(fetch.operation.value.get("consumer")) for fetch in fetches)
+    asked = Counter(str(fetch_from(fetch.operation).get("consumer")) for fetch in fetches)
     within = sum(max(0, len(fetch.records) - 1) for fetch in fetches)
     return within + asked.total() - len(asked)
 
@@ -263,8 +264,8 @@ def _final_end(fetches: Iterable[Fetch]) -> int | None:
         fetch.end
         for fetch in fetches
         if fetch.operation.phase == FINAL
-        and fetch.operation.value.get("consumer") == FINAL
-        and fetch.end >= fetch.operation.result.get("high_watermark", fetch.end)
+        and fetch_from(fetch.operation).get("consumer") == FINAL
+        and fetch.end >= fetched(fetch.operation).get("high_watermark", fetch.end)
     ]
     return max(ends, default=None)
 
@@ -292,9 +293,9 @@ def _one_offset(
 ) -> Iterator[Finding]:
     """A producer that is not idempotent may have sent its value twice."""
     may_repeat = {
-        each.value["value"]
+        produce_of(each)["value"]
         for each in produces
-        if not each.value.get("idempotent") and (each.ext or {}).get("attempts") != 1
+        if not produce_of(each).get("idempotent") and (each.ext or {}).get("attempts") != 1
     }
     first: dict[Any, Claim] = {}
     reported: set[Any] = set()
@@ -340,7 +341,7 @@ def _between(offsets: Sequence[int], begin: int, end: int) -> Sequence[int]:
 
 def _lost(claim: Claim, how: str, fetch: Fetch | None = None) -> Finding:
     was = "acknowledged" if claim.operation.f == "produce" else "read"
-    watermark = (claim.operation.result or {}).get("high_watermark")
+    watermark = (fetched(claim.operation) or {}).get("high_watermark")
     above = was == "read" and isinstance(watermark, int) and claim.offset >= watermark
     return finding(
         f"value {claim.value} was {was} at offset {claim.offset} by operation "
@@ -369,7 +370,7 @@ def _unreadable(events: RunEvents, acknowledged: Sequence[Claim]) -> Iterator[Fi
     finals = [
         each
         for each in events.operations
-        if each.f == "fetch" and each.phase == FINAL and each.value.get("consumer") == FINAL
+        if each.f == "fetch" and each.phase == FINAL and fetch_from(each).get("consumer") == FINAL
     ]
     peace = settled(events.nemesis) is True and not unhealed(events.faults)
     silent = _last_of(finals, _gives_nothing)
@@ -379,9 +380,10 @@ def _unreadable(events: RunEvents, acknowledged: Sequence[Claim]) -> Iterator[Fi
     )
     for last, how in ((silent, "gave nothing below its own high watermark"), (refused, "failed")):
         if len(last) >= TRIES:
+            begin = fetch_from(last[0])["from"]
             yield finding(
                 f"{len(acknowledged)} values were acknowledged, and cannot be read: the last "
-                f"{len(last)} final fetches, from {last[0].value['from']}, {how}{_code(last[0])}",
+                f"{len(last)} final fetches, from {begin}, {how}{_code(last[0])}",
                 [*last, acknowledged[-1].operation],
                 clause=READABLE.name,
             )
@@ -391,16 +393,18 @@ def _last_of(
     finals: Sequence[Operation], stands: Callable[[Operation], bool]
 ) -> Sequence[Operation]:
     """The last ones in a row, from one offset, of which it stands."""
-    at = finals[-1].value["from"] if finals else None
-    return list(takewhile(lambda each: each.value["from"] == at and stands(each), finals[::-1]))
+    at = fetch_from(finals[-1])["from"] if finals else None
+    return list(
+        takewhile(lambda each: fetch_from(each)["from"] == at and stands(each), finals[::-1])
+    )
 
 
 def _gives_nothing(operation: Operation) -> bool:
     if not operation.ok:
         return False
     fetch = _fetch(operation)
-    more: bool = operation.result.get("high_watermark", fetch.end) > fetch.end
-    return more and fetch.end == int(operation.value["from"])
+    more = fetched(operation).get("high_watermark", fetch.end) > fetch.end
+    return more and fetch.end == int(fetch_from(operation)["from"])
 
 
 def _code(operation: Operation) -> str:
@@ -410,7 +414,7 @@ def _code(operation: Operation) -> str:
 def _unread(acknowledged: Iterable[Claim], fetches: Sequence[Fetch]) -> list[Claim]:
     """Acknowledged values whose offsets no fetch covers. (What a log's beginning hides is told
     elsewhere.)"""
-    start = max((fetch.operation.result.get("log_start") or 0 for fetch in fetches), default=0)
+    start = max((fetched(fetch.operation).get("log_start") or 0 for fetch in fetches), default=0)
     spans: list[tuple[int, int]] = []
     for begin, end in sorted((fetch.begin, fetch.end) for fetch in fetches):
         if spans and begin <= spans[-1][1]:
@@ -441,14 +445,14 @@ def _polls(operations: Iterable[Operation]) -> Iterator[Finding]:
     consumers: dict[str, list[Operation]] = defaultdict(list)
     for operation in operations:
         if operation.f == "seek" or (operation.f == "fetch" and operation.ok):
-            consumers[str(operation.value.get("consumer"))].append(operation)
+            consumers[str(fetch_from(operation).get("consumer"))].append(operation)
     for name, own in sorted(consumers.items()):
         own.sort(key=lambda each: each.index)
         for before, after in pairwise(own):
             if after.f == "seek" or not before.precedes(after):
                 continue
-            due = before.value["to"] if before.f == "seek" else _fetch(before).end
-            begin = after.value["from"]
+            due = seek_of(before)["to"] if before.f == "seek" else _fetch(before).end
+            begin = fetch_from(after)["from"]
             if before.f == "seek" and not before.ok:
                 continue
             if begin != due:
@@ -466,7 +470,7 @@ def _within_answer(fetches: Iterable[Fetch]) -> Iterator[Finding]:
     for fetch in fetches:
         offsets = [offset for offset, _ in fetch.records]
         rising = all(one < other for one, other in pairwise(offsets))
-        asked = fetch.operation.value["from"]
+        asked = fetch_from(fetch.operation)["from"]
         if offsets and (not rising or offsets[0] < asked or offsets[-1] >= fetch.end):
             yield finding(
                 f"operation {fetch.operation.index} fetched from {asked} up to {fetch.end}, and "
@@ -480,7 +484,7 @@ def _within_answer(fetches: Iterable[Fetch]) -> Iterator[Finding]:
 
 
 def _written(produces: Iterable[Operation], read: Iterable[Claim]) -> Iterator[Finding]:
-    wrote = {each.value["value"]: each for each in produces}
+    wrote = {produce_of(each)["value"]: each for each in produces}
     reported: set[Any] = set()
     for claim in read:
         produce = wrote.get(claim.value)
@@ -511,8 +515,11 @@ def _ends(operations: Iterable[Operation], end: int) -> Iterator[Finding]:
     for operation in operations:
         if not operation.ok or not isinstance(operation.result, dict):
             continue
-        name = {"list-offsets": "offset", "fetch": "high_watermark"}.get(operation.f)
-        reported = operation.result.get(name) if name is not None else None
+        reported = None
+        if operation.f == "list-offsets":
+            reported = log_answer(operation).get("offset")
+        elif operation.f == "fetch":
+            reported = fetched(operation).get("high_watermark")
         if isinstance(reported, int) and reported > end:
             what = "a high watermark of" if operation.f == "fetch" else "the offset"
             yield finding(

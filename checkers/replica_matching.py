@@ -23,6 +23,7 @@ from checkers.folds.log_ends import answered_limits, configured
 from checkers.folds.roles import BROKER, nodes_by_id
 from checkers.folds.shown_ends import leaders_word
 from checkers.folds.topic_ids import LIVES, TopicLives, topic_lives
+from checkers.folds.values import log_answer, partitions_shown, produce_of, topic_answer
 from framework.checking.cuts import cut_by_partition
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
@@ -216,8 +217,8 @@ def _high_watermarks(
             found[key].append(HighWatermark(limit.operation, limit.offset))
     for each in operations:
         key = _partition(each, lives) if each.f == "produce" else None
-        if key is not None and each.value.get("acks") == "all":
-            offset = each.result.get("offset")
+        if key is not None and produce_of(each).get("acks") == "all":
+            offset = log_answer(each).get("offset")
             if isinstance(offset, int) and offset >= 0:
                 found[key].append(HighWatermark(each, offset + 1))
     return found
@@ -241,8 +242,8 @@ def _final_isrs(events: RunEvents) -> tuple[Mapping[Partition, FinalIsr], str]:
     found, why = _isrs_on_disk(events)
     for each in events.operations:
         if each.f == "describe" and each.ok and each.phase == "final" and each.result:
-            for shown in each.result.get("partitions") or ():
-                key = str(each.result["topic_id"]), shown["partition"]
+            for shown in partitions_shown(each):
+                key = str(topic_answer(each)["topic_id"]), shown["partition"]
                 found[key] = FinalIsr(shown["isr"], each, str(each.key))
     return found, why
 
@@ -380,8 +381,8 @@ def _answering(events: RunEvents, lives: TopicLives) -> Iterator[Leads]:
         key = _partition(each, lives)
         if key is None or not events.has(*key):
             continue
-        if each.node and isinstance(each.result.get("leader_epoch"), int):
-            yield Leads(key, each.result["leader_epoch"], each.node, each)
+        if each.node and isinstance(log_answer(each).get("leader_epoch"), int):
+            yield Leads(key, log_answer(each)["leader_epoch"], each.node, each)
 
 
 def _appending(events: RunEvents) -> Iterator[Leads]:

@@ -23,6 +23,7 @@ from checkers.folds.leases import FS as ASKED
 from checkers.folds.leases import served_without_lease, serving
 from checkers.folds.operations import is_zombie
 from checkers.folds.shown_ends import SHOWS, ShownEnd
+from checkers.folds.values import conditional
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -144,7 +145,7 @@ def _no_zombies(operations: Iterable[Operation]) -> Count:
 
 def _is_stale(operation: Operation) -> bool:
     """Whether its client knew that numbers in it were over."""
-    return isinstance(operation.value, dict) and bool(operation.value.get("stale"))
+    return isinstance(operation.value, dict) and bool(conditional(operation).get("stale"))
 
 
 def _conditional(operation: Operation) -> bool:
@@ -181,7 +182,7 @@ def _clients(events: RunEvents, disks: "_OnDisks") -> tuple[list[Finding], list[
             unproven.append(
                 finding(
                     f"operation {operation.index} ({operation.f} of {operation.key}) was a "
-                    f"zombie's ({operation.value['zombie']}) and was answered ok",
+                    f"zombie's ({conditional(operation)['zombie']}) and was answered ok",
                     [operation],
                 )
             )
@@ -278,7 +279,9 @@ def _when(timed: tuple[int, Generation]) -> int:
 
 def _accepted(operation: Operation, carried: Generation, newest: Generation) -> Finding:
     what, whose = carried.kind[0], name_of(carried.kind)
-    zombie = f", sent as a zombie ({operation.value['zombie']})," if is_zombie(operation) else ""
+    zombie = (
+        f", sent as a zombie ({conditional(operation)['zombie']})," if is_zombie(operation) else ""
+    )
     line = (
         f"operation {operation.index} ({operation.f} of {operation.key}){zombie} was answered "
         f"ok with {what} {carried.value} of {whose}, after"

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 
 from checkers.folds.brokers import ids_of
 from checkers.folds.isr import Key
+from checkers.folds.values import log_answer, produce_of
 from framework.checking.findings import finding
 from framework.evidence.changes import ConfigSet, PartitionState, TopicCreated
 from framework.evidence.clocks import earliest_ns, latest_ns
@@ -154,7 +155,7 @@ def _later(
 
 def _acknowledged(operations: Iterable[Operation]) -> Iterator[Operation]:
     for each in operations:
-        asked = each.value.get("acks") if isinstance(each.value, dict) else None
+        asked = produce_of(each).get("acks") if isinstance(each.value, dict) else None
         if each.f in IN_SYNC_FS and each.ok and str(asked) in ("all", "-1"):
             yield each
 
@@ -220,8 +221,8 @@ def _marks(events: RunEvents) -> dict[Key, dict[str, Mark]]:
         if saved.what == "high-watermark":
             add((saved.topic_id, saved.partition), Mark(saved.offset, saved.node, reported=saved))
     for operation in _acknowledged(events.operations):
-        result = operation.result if isinstance(operation.result, dict) else {}
-        topic_id, offset = result.get("topic_id"), result.get("offset")
+        answer = log_answer(operation) if isinstance(operation.result, dict) else {}
+        topic_id, offset = answer.get("topic_id"), answer.get("offset")
         number = str(operation.key).rpartition("/")[2]
         if topic_id is not None and isinstance(offset, int) and offset >= 0 and number.isdecimal():
             add((topic_id, int(number)), Mark(offset + 1, "", operation))

@@ -8,9 +8,11 @@ a new leader's high watermark may lag for a moment, and its ListOffsets waits fo
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
+from checkers.folds.values import delete_records, fetched, list_offsets, log_answer
 from framework.checking.findings import finding
+from framework.evidence.ids import Offset
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.plugins.checker import Finding
@@ -48,15 +50,15 @@ def answered_limits(operations: Iterable[Operation]) -> Iterator[LimitAnswer]:
     for operation in operations:
         if not operation.ok or not isinstance(operation.result, dict):
             continue
-        result, epoch = operation.result, operation.result.get("leader_epoch")
+        result, epoch = fetched(operation), fetched(operation).get("leader_epoch")
         if operation.f == "fetch":
-            limits: dict[Limit, Any] = {
+            limits: dict[Limit, Offset | None] = {
                 "begin": result.get("log_start"),
                 "end": result.get("high_watermark"),
             }
         elif operation.f == "list-offsets":
-            at = operation.value.get("at")
-            limits = {"begin" if at == "earliest" else "end": result.get("offset")}
+            at = list_offsets(operation).get("at")
+            limits = {"begin" if at == "earliest" else "end": log_answer(operation).get("offset")}
         else:
             continue
         for limit, offset in limits.items():
@@ -142,7 +144,7 @@ def configured(
 def _removed(removals: Iterable[Operation], answer: Operation) -> float:
     """Up to where records may have been removed when it answered."""
     asked = [
-        each.value["before"]
+        delete_records(each)["before"]
         for each in removals
         if answer.end is not None and each.index < answer.end
     ]

@@ -19,12 +19,21 @@ from framework.evidence.ids import (
 )
 from framework.history.pairing import Operation
 
+# --- requests with generations ------------------------------------------------------------
+
+
+class Conditional(TypedDict):
+    """`zombie`: why the request must be refused; `stale`: some number in it is known to be over."""
+
+    zombie: NotRequired[str | None]
+    stale: NotRequired[bool]
+
+
 # --- partitions and topics ----------------------------------------------------------------
 
 
-class AlterIsr(TypedDict):
-    """A leader's wish for another ISR. `isr_epochs`: the broker epochs of its members. `zombie`:
-    why it must be refused; `stale`: some number in it is known to be over."""
+class AlterIsr(Conditional):
+    """A leader's wish for another ISR. `isr_epochs`: the broker epochs of its members."""
 
     topic_id: str
     partition: int
@@ -34,8 +43,6 @@ class AlterIsr(TypedDict):
     partition_epoch: PartitionEpoch
     isr: Sequence[BrokerId]
     isr_epochs: NotRequired[Sequence[BrokerEpoch] | None]
-    zombie: NotRequired[str | None]
-    stale: NotRequired[bool]
 
 
 class IsrState(TypedDict):
@@ -75,7 +82,7 @@ class TopicAnswer(TypedDict, total=False):
     partitions: Sequence[PartitionShown]
     num_partitions: int | None
     replication_factor: int | None
-    configs: Sequence[tuple[str, str]] | None
+    configs: Sequence[tuple[str, str]]
 
 
 class NamedTopic(TopicAnswer):
@@ -87,15 +94,13 @@ class NamedTopic(TopicAnswer):
 # --- brokers ------------------------------------------------------------------------------
 
 
-class Heartbeat(TypedDict):
+class Heartbeat(Conditional):
     """Of a broker that a client plays. `broker_epoch`: -1 where it registers."""
 
     broker_id: BrokerId
     broker_epoch: BrokerEpoch
     target: NotRequired[str]
     incarnation: NotRequired[str | None]
-    zombie: NotRequired[str | None]
-    stale: NotRequired[bool]
 
 
 class HeartbeatAnswer(TypedDict, total=False):
@@ -204,6 +209,18 @@ class Seek(TypedDict):
     consumer: NotRequired[str]
 
 
+class ListOffsets(TypedDict, total=False):
+    """`at`: "earliest", "latest", or a time."""
+
+    at: str | int
+
+
+class DeleteRecords(TypedDict):
+    """-1: all up to the high watermark."""
+
+    before: Offset
+
+
 class LogAnswer(TypedDict, total=False):
     """Of a produce or a ListOffsets."""
 
@@ -233,6 +250,11 @@ class Joined(TypedDict):
 
 
 # --- of operations ------------------------------------------------------------------------
+
+
+def conditional(operation: Operation) -> Conditional:
+    value: Conditional = operation.value
+    return value
 
 
 def alter_isr(operation: Operation) -> AlterIsr:
@@ -310,8 +332,23 @@ def log_part(answer: Operation) -> LogPart:
     return result
 
 
-def produce(operation: Operation) -> Produce:
+def produce_of(operation: Operation) -> Produce:
     value: Produce = operation.value
+    return value
+
+
+def list_offsets(operation: Operation) -> ListOffsets:
+    value: ListOffsets = operation.value
+    return value
+
+
+def delete_records(operation: Operation) -> DeleteRecords:
+    value: DeleteRecords = operation.value
+    return value
+
+
+def create_topic(operation: Operation) -> CreateTopic:
+    value: CreateTopic = operation.value
     return value
 
 
@@ -326,7 +363,7 @@ def fetched(operation: Operation) -> Fetched:
     return result
 
 
-def seek(operation: Operation) -> Seek:
+def seek_of(operation: Operation) -> Seek:
     value: Seek = operation.value
     return value
 
