@@ -12,7 +12,7 @@ No operation makes a topic grow, moves its replicas or changes its configuration
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self, TypeAlias
+from typing import Final, Self, TypeAlias
 
 from checkers.folds.committed_log import CommittedLog, known_log
 from checkers.folds.disk_logs import DISK_KINDS
@@ -102,7 +102,7 @@ class Ask:
         )
 
 
-def _asked(number: Any) -> int | None:
+def _asked(number: object) -> int | None:
     """Kafka's -1 leaves it to the system."""
     return number if isinstance(number, int) and number > 0 else None
 

@@ -9,9 +9,9 @@ ids.
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-from checkers.folds.values import heartbeat, heartbeat_answer, produce_of, topic_answer
+from checkers.folds.values import heartbeat, heartbeat_answer, produce_of, revealed, topic_answer
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -185,7 +185,7 @@ def _hardly_restarted(events: RunEvents) -> str:
     return "" if hit >= VOTERS.floor else "the ledger has not two ends of voters' processes"
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, tuple):
         return "/".join(map(str, value))
     return str(value)
@@ -367,7 +367,7 @@ def _producers(events: RunEvents) -> Names:
 
 
 def _producer(operation: Operation) -> int | None:
-    found = (operation.ext or {}).get("producer_id") if operation.f == "produce" else None
+    found = revealed(operation).get("producer_id") if operation.f == "produce" else None
     return found if isinstance(found, int) and found >= 0 else None
 
 

@@ -28,6 +28,7 @@ from checkers.folds.isr import (
     step,
 )
 from checkers.folds.sweeps import falls
+from checkers.folds.values import alter_isr
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -83,7 +84,7 @@ def isr_linearizability(events: RunEvents) -> Outcome:
     changes = [each for each in events.operations if each.f == "alter-isr"]
     key = next((key for each in (*changes, *events.operations) for key in keys_of(each)), ("", 0))
     shown = list(sights(events.operations, key))
-    steps = _steps(shown, {each.value["broker_id"] for each in changes})
+    steps = _steps(shown, {alter_isr(each)["broker_id"] for each in changes})
     findings = [
         *_answers(changes),
         *_one_winner(changes),
@@ -130,7 +131,7 @@ def _one_winner(changes: Iterable[Operation]) -> Iterator[Finding]:
     winners: dict[int, list[Operation]] = defaultdict(list)
     for change in changes:
         if change.ok:
-            winners[change.value["partition_epoch"]].append(change)
+            winners[alter_isr(change)["partition_epoch"]].append(change)
     for version, group in winners.items():
         if len(group) > 1:
             who = ", ".join(str(each.index) for each in group)
@@ -149,10 +150,11 @@ def _premises(changes: Iterable[Operation], sights: Iterable[Sight]) -> Iterator
     for sight in sights:
         shown.setdefault(sight.version, sight)
     for change in changes:
-        before = shown.get(change.value["partition_epoch"])
+        asked = alter_isr(change)
+        before = shown.get(asked["partition_epoch"])
         if not change.ok or before is None:
             continue
-        named = (change.value["broker_id"], change.value["leader_epoch"])
+        named = (asked["broker_id"], asked["leader_epoch"])
         found = (before.state.leader, before.state.leader_epoch)
         if named != found:
             yield finding(

@@ -120,6 +120,6 @@ def _of_deleted_topics(operations: pa.Table) -> list[str]:
     return [key for key in keys if f'{key.rpartition("/")[0]}"' in names]
 
 
-def _failed(run: str, error: Exception) -> dict[str, Any]:
+def _failed(run: str, error: Exception) -> dict[str, object]:
     note = f"the checker failed: {type(error).__name__}: {error}".splitlines()[0]
     return outcome_row(run, NAME, "", Outcome(verdict=Verdict.UNKNOWN, seen=0, note=note))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from checkers.folds.values import revealed
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -160,7 +161,7 @@ def _shown_to_clients(events: RunEvents, ids: Mapping[str, int]) -> Iterator[Sig
     itself."""
     nodes = events.plan.get("nodes") or {}
     for operation in events.operations:
-        epoch, node = (operation.ext or {}).get("epoch"), operation.node
+        epoch, node = revealed(operation).get("epoch"), operation.node
         if not operation.ok or operation.f not in READS or epoch is None or node is None:
             continue
         if nodes.get(node, {}).get("votes"):

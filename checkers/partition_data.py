@@ -26,13 +26,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
-from typing import Any, Final
+from typing import Final
 
 from checkers.folds.log_ends import answered_limits, goes_back, hidden
 from checkers.folds.observations import with_observations
 from checkers.folds.peace import Upset
 from checkers.folds.topic_ids import LIVES, by_topic_id, topic_lives, topic_of
-from checkers.folds.values import fetch_from, fetched, log_answer, produce_of, seek_of
+from checkers.folds.values import fetch_from, fetched, log_answer, produce_of, revealed, seek_of
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome, unquoted
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -117,7 +117,7 @@ class Fetch:
     operation: Operation
     begin: int
     end: int
-    records: tuple[tuple[int, Any], ...]
+    records: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Claim:
     """Somebody showed that `value` stands at `offset`: the broker that took it, or a fetch."""
 
     offset: int
-    value: Any
+    value: int
     operation: Operation
 
 
@@ -295,10 +295,10 @@ def _one_offset(
     may_repeat = {
         produce_of(each)["value"]
         for each in produces
-        if not produce_of(each).get("idempotent") and (each.ext or {}).get("attempts") != 1
+        if not produce_of(each).get("idempotent") and revealed(each).get("attempts") != 1
     }
-    first: dict[Any, Claim] = {}
-    reported: set[Any] = set()
+    first: dict[int, Claim] = {}
+    reported: set[int] = set()
     for claim in (*acknowledged, *read):
         known = first.setdefault(claim.value, claim)
         if known.offset == claim.offset or claim.value in may_repeat:
@@ -485,7 +485,7 @@ def _within_answer(fetches: Iterable[Fetch]) -> Iterator[Finding]:
 
 def _written(produces: Iterable[Operation], read: Iterable[Claim]) -> Iterator[Finding]:
     wrote = {produce_of(each)["value"]: each for each in produces}
-    reported: set[Any] = set()
+    reported: set[int] = set()
     for claim in read:
         produce = wrote.get(claim.value)
         if claim.value in reported or (produce is not None and not produce.failed):

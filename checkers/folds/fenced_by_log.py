@@ -18,6 +18,7 @@ from checkers.folds.disk_logs import CommittedOnDisks
 from checkers.folds.leases import FS, by_node, ended_ns
 from checkers.folds.peace import fencing_ns
 from checkers.folds.service import OF_BROKERS, Service, Standing
+from checkers.folds.values import heartbeat, heartbeat_answer
 from framework.checking.findings import finding
 from framework.evidence.changes import BrokerFenced
 from framework.evidence.run_events import RunEvents
@@ -73,7 +74,7 @@ def served_while_fenced(
 def _length_ns(events: RunEvents) -> int:
     """Of a lease, as clients are granted them; else as long as fencing may take."""
     granted = [
-        (each.result["lease_end_ms"] - each.value["lease_start_ms"]) * MS
+        (heartbeat_answer(each)["lease_end_ms"] - heartbeat(each)["lease_start_ms"]) * MS
         for each in events.operations
         if each.f in LEASES and each.ok and _has(each.value) and _has(each.result)
     ]

@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from checkers.folds.replay import EntityKey, Replay
 from framework.evidence.kinds import ImageForm
@@ -145,7 +145,7 @@ def _config(state: Replay, kind: int, resource: str, name: str) -> Values | None
     return None if value is None else (kind, resource, name, value)
 
 
-def _rule(state: Replay, *rule: Any) -> Values | None:
+def _rule(state: Replay, *rule: object) -> Values | None:
     return rule if rule in state.rules else None
 
 

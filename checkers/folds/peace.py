@@ -4,7 +4,7 @@ faults that leave most of it alone; not where the machine starved it."""
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 from framework.evidence.machine import Machine, Machines
 from framework.evidence.run_events import (
@@ -14,6 +14,7 @@ from framework.evidence.run_events import (
     settled,
     unhealed,
 )
+from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.plugins.system import RECOVERY_S
 
@@ -33,7 +34,9 @@ class Stretch:
     calm: bool
 
 
-def owed(faults: Sequence[FaultRecord], nodes: Mapping[str, Mapping[str, Any]]) -> list[Stretch]:
+def owed(
+    faults: Sequence[FaultRecord], nodes: Mapping[str, Mapping[str, Recorded]]
+) -> list[Stretch]:
     """The stretches in which service was owed, in order, from the run's begin on; the last one has
     no end. `nodes`: of the plan. Of several faults at a time each takes away what it does not
     spare."""
@@ -85,18 +88,18 @@ def quiet_times(events: RunEvents) -> Sequence[Quiet]:
     return [each for each in found if each.since_ns < each.end_ns]
 
 
-def recovery_ns(plan: Mapping[str, Any]) -> int:
+def recovery_ns(plan: Mapping[str, Recorded]) -> int:
     """How long what is owed may fail, by what the system says of itself."""
     return round(_said_s(plan, "recovery_s", RECOVERY_S) * 1e9)
 
 
-def fencing_ns(plan: Mapping[str, Any]) -> int:
+def fencing_ns(plan: Mapping[str, Recorded]) -> int:
     """How long a node of which the others hear nothing may be taken for one that works. Older plans
     do not say: then as long as anything may take."""
     return round(_said_s(plan, "fencing_s", recovery_ns(plan) / 1e9) * 1e9)
 
 
-def _said_s(plan: Mapping[str, Any], name: str, otherwise: float) -> float:
+def _said_s(plan: Mapping[str, Recorded], name: str, otherwise: float) -> float:
     said = plan.get(name)
     return said if isinstance(said, int | float) and said > 0 else otherwise
 
@@ -123,7 +126,7 @@ class Upset:
     recovery_ns: int
 
     @classmethod
-    def of(cls, plan: Mapping[str, Any]) -> "Upset":
+    def of(cls, plan: Mapping[str, Recorded]) -> "Upset":
         machines, nodes = Machines.of(plan), plan.get("nodes") or {}
         return cls(machines.of_node(*nodes), recovery_ns(plan))
 
@@ -133,7 +136,7 @@ class Upset:
         return self.machine.least_ns(since_ns, at_ns, LAPSE_NS) < LAPSE_NS // 3
 
 
-def _most(left: set[str], nodes: Mapping[str, Mapping[str, Any]]) -> bool:
+def _most(left: set[str], nodes: Mapping[str, Mapping[str, Recorded]]) -> bool:
     """Whether these are more than half of the voters, and of the nodes with each role."""
     groups = [{name for name, node in nodes.items() if node.get("votes")} or set(nodes)]
     for role in _roles(nodes.values()):
@@ -141,5 +144,5 @@ def _most(left: set[str], nodes: Mapping[str, Mapping[str, Any]]) -> bool:
     return all(2 * len(group & left) > len(group) for group in groups)
 
 
-def _roles(nodes: Iterable[Mapping[str, Any]]) -> set[str]:
+def _roles(nodes: Iterable[Mapping[str, Recorded]]) -> set[str]:
     return {str(role) for node in nodes for role in node.get("roles") or ()}

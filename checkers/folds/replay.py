@@ -36,7 +36,7 @@ from framework.evidence.kinds import ImageForm
 Key: TypeAlias = tuple[str, int]
 """(topic id, partition)."""
 Rule: TypeAlias = tuple[int, str | None, int, str, str, int, int]
-EntityKey: TypeAlias = tuple[Any, ...]
+EntityKey: TypeAlias = tuple[str, *tuple[object, ...]]
 """What kind of entity, and which one: ("broker", id), ("topic", id), ("partition", topic id,
 number), ("config", resource type, resource, name), ("access", the rule's fields...), ("feature",
 name), ("producer ids",), ("request", id)."""

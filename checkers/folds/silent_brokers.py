@@ -6,7 +6,6 @@ and leads nothing that another could."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from checkers.folds.brokers import ids_of
 from checkers.folds.committed_log import CommittedLog
@@ -16,6 +15,7 @@ from framework.checking.findings import finding
 from framework.evidence.changes import BrokerRegistered, BrokerUnfenced, PartitionState
 from framework.evidence.clocks import earliest_ns
 from framework.evidence.run_events import FaultRecord, RunEvents, voters
+from framework.history.event import Recorded
 from framework.plugins.checker import LEDGER, Count, Finding
 
 
@@ -61,7 +61,7 @@ def unfenced(events: RunEvents, log: CommittedLog) -> tuple[Count, list[Finding]
 
 def _silences(events: RunEvents) -> Iterator[Silence]:
     """Of brokers' nodes that were gone for long enough while most nodes were left alone."""
-    nodes: Mapping[str, Any] = events.plan.get("nodes") or {}
+    nodes: Mapping[str, Recorded] = events.plan.get("nodes") or {}
     ids, stretches = ids_of(events.plan), owed(events.faults, nodes)
     for gone, begin_ns, end_ns in _absences(events.faults):
         for stretch in stretches:

@@ -7,7 +7,7 @@ sees a member that no such value has, and a number taken for another.
 """
 
 from collections.abc import Sequence
-from typing import NotRequired, TypedDict
+from typing import NotRequired, TypedDict, cast
 
 from framework.evidence.ids import (
     BrokerEpoch,
@@ -101,13 +101,15 @@ class Heartbeat(Conditional):
     broker_epoch: BrokerEpoch
     target: NotRequired[str]
     incarnation: NotRequired[str | None]
+    lease_start_ms: NotRequired[int]
 
 
 class HeartbeatAnswer(TypedDict, total=False):
-    """`next_state`: what the broker is to be from now on."""
+    """`next_state`: what the broker is to be from now on. Its lease is on its own clock."""
 
     broker_epoch: BrokerEpoch
     next_state: str
+    lease_end_ms: int
 
 
 class Drained(TypedDict, total=False):
@@ -249,7 +251,26 @@ class Joined(TypedDict):
     positions: NotRequired[Sequence[tuple[str, Offset]] | None]
 
 
+# --- what an answer reveals beside its value ----------------------------------------------
+
+
+class Revealed(TypedDict, total=False):
+    """`epoch`, `offset`: where in the metadata log it was read. `attempts`: how often a produce was
+    sent."""
+
+    epoch: LeaderEpoch
+    offset: Offset
+    producer_id: int
+    attempts: int
+
+
 # --- of operations ------------------------------------------------------------------------
+
+
+def revealed(operation: Operation) -> Revealed:
+    """Empty where there is nothing."""
+    ext = cast("Revealed | None", operation.ext)
+    return ext or {}
 
 
 def conditional(operation: Operation) -> Conditional:
