@@ -37,15 +37,15 @@ class Multisets:
 
     def add(self, multiset: int, number: int) -> int:
         space = self.space
-        after = one_more(space.kids, space.found, space.scratch, space.reg, multiset, number)
+        after = one_more(space.nodes, space.found, space.scratch, space.reg, multiset, number)
         if after >= 0:
             counts = self.made[multiset] + Counter([number])
             assert self.made.setdefault(after, counts) == counts
         return after
 
     def make_room(self) -> None:
-        kids, found = with_more_nodes(self.space.kids, int(self.space.reg.nodes))
-        self.space = self.space._replace(kids=kids, found=found)
+        nodes, found = with_more_nodes(self.space.nodes, int(self.space.reg.nodes))
+        self.space = self.space._replace(nodes=nodes, found=found)
 
 
 @pytest.mark.parametrize("classes", [1, 2, 3, 4, 5, 9])
@@ -56,29 +56,29 @@ def test_counts_are_those_of_a_counter(classes: int) -> None:
     assert reg.depth == {1: 1, 2: 1, 3: 2, 4: 2, 5: 3, 9: 4}[classes]
     for _ in range(60):
         multiset, number = rng.choice(list(multisets.made)), rng.randrange(classes)
-        before, size = int(reg.nodes), len(multisets.space.kids)
+        before, size = int(reg.nodes), len(multisets.space.nodes)
         if multisets.add(multiset, number) < 0:
             assert before + reg.depth > size and reg.nodes == before
             multisets.make_room()
-            kids, found = multisets.space.kids, multisets.space.found
-            assert (len(kids), len(found)) == (2 * size, 8 * size)
+            nodes, found = multisets.space.nodes, multisets.space.found
+            assert (len(nodes), len(found)) == (2 * size, 8 * size)
             assert multisets.add(multiset, number) >= 0
         else:
             assert before + reg.depth <= size
     space, made = multisets.space, multisets.made
     assert len({frozenset(each.items()) for each in made.values()}) == len(made) > 10
-    kids = space.kids[: reg.nodes].tolist()
-    assert len(set(map(tuple, kids))) == len(kids), "one node made twice"
+    nodes = space.nodes[: reg.nodes].tolist()
+    assert len(set(nodes)) == len(nodes), "one node made twice"
     assert set(space.found.tolist()) == {-1, *range(1, reg.nodes)}
     some = rng.sample(list(made), min(30, len(made)))
     said = set()
     for one in some:
         for number in range(classes):
-            assert count_of(space.kids, reg.depth, one, number) == made[one][number]
+            assert count_of(space.nodes, reg.depth, one, number) == made[one][number]
         for other in some:
             expected = not made[one] - made[other]
             said.add(expected)
-            assert within(space.kids, space.scratch, reg.depth, one, other) == expected
+            assert within(space.nodes, space.scratch, reg.depth, one, other) == expected
     assert said == {True, False}
 
 

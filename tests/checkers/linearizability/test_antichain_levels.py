@@ -11,7 +11,7 @@ from checkers.linearizability.arrays.open import ANY, FREE
 from checkers.linearizability.arrays.trails import mutations_of
 from checkers.linearizability.encoded import NEVER, Codes, EncodedHistory, Kind, Transitions
 from checkers.linearizability.methods.jit_antichain import run as run_module
-from checkers.linearizability.methods.jit_antichain.counts import count_of
+from checkers.linearizability.methods.jit_antichain.counts import count_of, only_the_empty
 from checkers.linearizability.methods.jit_antichain.input import Input, read_in
 from checkers.linearizability.methods.jit_antichain.run import Run
 from checkers.linearizability.methods.jit_antichain.space import (
@@ -73,7 +73,7 @@ def configs_of(run: Run) -> list[Config]:
         counted = {int(account) for account in space.classes["account"][:-1]} - {-1}
         pending: list[int] = []
         for account in sorted(counted):
-            pending += [account] * count_of(space.kids, reg.depth, int(conf.pending), account)
+            pending += [account] * count_of(space.nodes, reg.depth, int(conf.pending), account)
         satisfied, used = (
             frozenset(
                 row
@@ -94,7 +94,8 @@ def scattered(rng: random.Random, run: Run) -> None:
     for word in range(2):
         bits = sum(1 << bit for bit in rng.sample(range(63), 3)) | rng.choice((0, -1 << 63))
         space.masks[ANY, FREE, word] = bits
-    run.space = space._replace(kids=np.zeros((4, 2), np.int32), found=np.full(16, -1, np.int32))
+    nodes, found = only_the_empty(4)
+    run.space = space._replace(nodes=nodes, found=found)
 
 
 def compare(run: Run, reference: Reference, stop: int, slices: int, is_work_same: bool) -> int:

@@ -157,8 +157,10 @@ def test_the_memory_at_the_beginning() -> None:
     assert space.conf.shape == (2, 5) and space.satisfied.shape == space.used.shape == (2, 5, 1)
     assert len(space.slots) == len(space.opened) == len(space.changers) == len(space.looks) == 64
     assert space.masks.shape == nothing_open(values, 1)[1].shape
-    assert len(space.trails) == 20 and not space.kids.any()
-    assert (space.found == -1).all() and len(space.found) == 4 * len(space.kids)
+    assert (
+        len(space.trails) == 20 and not space.nodes["left"].any() and not space.nodes["right"].any()
+    )
+    assert (space.found == -1).all() and len(space.found) == 4 * len(space.nodes)
     assert len(space.scratch) >= 3 * (reg.depth + 1)
 
 
@@ -349,7 +351,7 @@ class Some:
         s = self.space
         for _ in range(6):
             before, number = self.rng.choice(list(self.multisets)), self.rng.randrange(3)
-            after = one_more(s.kids, s.found, s.scratch, s.reg, before, number)
+            after = one_more(s.nodes, s.found, s.scratch, s.reg, before, number)
             self.multisets[after] = self.multisets[before] + Counter([number])
         self.configs: list[Config] = []
 
@@ -376,7 +378,7 @@ class Some:
 
     def is_new(self) -> bool:
         s = self.space
-        arrays = s.conf, s.satisfied, s.used, s.vals, s.kids, s.scratch
+        arrays = s.conf, s.satisfied, s.used, s.vals, s.nodes, s.scratch
         at = len(self.configs) - 1
         new = bool(is_new(s.reg, *arrays, self.side, at))
         if new:

@@ -220,7 +220,7 @@ def test_what_is_needed_is_made_within_a_slice(monkeypatch: pytest.MonkeyPatch) 
     assert run.slice(3, 50, 20) == SURVIVED and asked == [(3, 50, 20)] * 4
     now = run.space
     assert now.conf.shape[1] == 2 * space.conf.shape[1]
-    assert (len(now.slots), len(now.kids), len(now.found)) == (128, 128, 512)
+    assert (len(now.slots), len(now.nodes), len(now.found)) == (128, 128, 512)
     asked = scripted(run, [NEEDS_COUNTS] * 4, monkeypatch)
     monkeypatch.setattr(run_module, "_NEEDS_A_SLICE", 4)
     assert run.slice(3) == PAUSED and len(asked) == 4

@@ -5,8 +5,8 @@ from typing import Final
 import numpy as np
 
 from checkers.linearizability.arrays.bits import ones
-from checkers.linearizability.encoded import Codes, Ints
-from checkers.linearizability.methods.jit_antichain.counts import within
+from checkers.linearizability.encoded import Ints
+from checkers.linearizability.methods.jit_antichain.counts import Nodes, within
 from checkers.linearizability.methods.jit_antichain.space import DROPPED, Records, Registers
 from framework.compiled import lean
 
@@ -27,7 +27,7 @@ def link(reg: Registers, conf: Records, vals: Records, side: int, at: int) -> No
 
 @lean
 def is_new(
-    reg: Registers, conf: Records, satisfied: Ints, used: Ints, vals: Records, kids: Codes,
+    reg: Registers, conf: Records, satisfied: Ints, used: Ints, vals: Records, nodes: Nodes,
     scratch: Ints, side: int, at: int,
 ) -> bool:  # fmt: skip
     """Whether no other configuration dominates this one; drops those that it dominates."""
@@ -52,9 +52,9 @@ def is_new(
         if lack == 0 or gain == 0:
             mine, theirs, depth = conf[side, at].pending, conf[side, other].pending, reg.depth
             my_mark, their_mark = conf[side, at].mark, conf[side, other].mark
-            if gain == 0 and their_mark <= my_mark and within(kids, scratch, depth, theirs, mine):
+            if gain == 0 and their_mark <= my_mark and within(nodes, scratch, depth, theirs, mine):
                 return False
-            if lack == 0 and my_mark <= their_mark and within(kids, scratch, depth, mine, theirs):
+            if lack == 0 and my_mark <= their_mark and within(nodes, scratch, depth, mine, theirs):
                 conf[side, other].mark = DROPPED
                 if side != reg.side:
                     reg.kept -= 1

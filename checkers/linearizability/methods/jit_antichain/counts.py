@@ -4,38 +4,47 @@ A multiset is the root of a binary tree over the classes whose leaves are counts
 one tree (hash-consing), so two multisets are equal if their numbers are, one more use costs the
 depth of the tree, and what two multisets share is never compared. Number 0 is the empty multiset.
 
-`kids` (nodes, 2): a kid at the lowest depth is a count, else a node. `found`: a hash table of
-nodes, -1 where it is free, four times as long. `reg` says how many nodes there are, and the depth.
+What is `left` and `right` of a node at the lowest depth is a count, else a node. `found`: a hash
+table of nodes, -1 where it is free, four times as long. `reg` says how many nodes there are, and
+the depth.
 """
 
-from typing import Protocol
+from typing import Final, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from checkers.linearizability.arrays.records import record_of
 from checkers.linearizability.encoded import Codes, Ints
 from framework.compiled import compiled, lean
 
+_NODE: Final = record_of([("left", np.int32), ("right", np.int32)])
+Nodes: TypeAlias = NDArray[np.void]
 
-class Nodes(Protocol):
+
+class Registers(Protocol):
     nodes: int
     """How many there are."""
     depth: int
 
 
-def with_more_nodes(kids: Codes, made: int) -> tuple[Codes, Codes]:
+def only_the_empty(room: int) -> tuple[Nodes, Codes]:
+    """(nodes, found): the empty multiset alone, and room for some nodes, a power of two."""
+    return np.zeros(room, _NODE), np.full(4 * room, -1, np.int32)
+
+
+def with_more_nodes(nodes: Nodes, made: int) -> tuple[Nodes, Codes]:
     """The same numbers, and room for twice as many."""
-    nodes = 2 * len(kids)
-    more = np.zeros((nodes, 2), np.int32)
-    more[: len(kids)] = kids
-    found = np.full(4 * nodes, -1, np.int32)
+    more, found = only_the_empty(2 * len(nodes))
+    more[: len(nodes)] = nodes
     _find_again(more, found, made)
     return more, found
 
 
 @compiled
-def _find_again(kids: Codes, found: Codes, made: int) -> None:
+def _find_again(nodes: Nodes, found: Codes, made: int) -> None:
     for node in range(1, made):
-        at = _spot(kids[node, 0], kids[node, 1], len(found))
+        at = _spot(nodes[node].left, nodes[node].right, len(found))
         while found[at] >= 0:
             at = (at + 1) & (len(found) - 1)
         found[at] = node
@@ -48,11 +57,17 @@ def _spot(left: int, right: int, size: int) -> int:
 
 
 @lean
-def count_of(kids: Codes, depth: int, multiset: int, number: int) -> int:
+def _below(nodes: Nodes, node: int, number: int, height: int) -> int:
+    """What a node has on the way to a class."""
+    return int(nodes[node].right) if (number >> height) & 1 else int(nodes[node].left)
+
+
+@lean
+def count_of(nodes: Nodes, depth: int, multiset: int, number: int) -> int:
     """How often a class is in a multiset."""
     node = multiset
     for height in range(depth - 1, -1, -1):
-        node = int(kids[node, (number >> height) & 1])
+        node = _below(nodes, node, number, height)
         if node == 0:
             break
     return int(node)
@@ -60,20 +75,20 @@ def count_of(kids: Codes, depth: int, multiset: int, number: int) -> int:
 
 @lean
 def one_more(
-    kids: Codes, found: Codes, scratch: Ints, reg: Nodes, multiset: int, number: int
+    nodes: Nodes, found: Codes, scratch: Ints, reg: Registers, multiset: int, number: int
 ) -> int:
     """The multiset with a class once more, -1 if there is no room for it."""
     depth = reg.depth
-    if reg.nodes + depth > len(kids):
+    if reg.nodes + depth > len(nodes):
         return -1
     node = multiset
     for height in range(depth - 1, -1, -1):
         scratch[height] = node
-        node = int(kids[node, (number >> height) & 1])
+        node = _below(nodes, node, number, height)
     node += 1
     for height in range(depth):
         before = scratch[height]
-        left, right = int(kids[before, 0]), int(kids[before, 1])
+        left, right = int(nodes[before].left), int(nodes[before].right)
         if (number >> height) & 1:
             right = node
         else:
@@ -81,19 +96,19 @@ def one_more(
         at = _spot(left, right, len(found))
         while found[at] >= 0:
             other = found[at]
-            if kids[other, 0] == left and kids[other, 1] == right:
+            if nodes[other].left == left and nodes[other].right == right:
                 break
             at = (at + 1) & (len(found) - 1)
         if found[at] < 0:
             found[at] = reg.nodes
-            kids[reg.nodes, 0], kids[reg.nodes, 1] = left, right
+            nodes[reg.nodes].left, nodes[reg.nodes].right = left, right
             reg.nodes += 1
         node = int(found[at])
     return node
 
 
 @lean
-def within(kids: Codes, scratch: Ints, depth: int, fewer: int, more: int) -> bool:
+def within(nodes: Nodes, scratch: Ints, depth: int, fewer: int, more: int) -> bool:
     """Whether no class is more often in the first multiset than in the second."""
     if fewer == more or fewer == 0:
         return True
@@ -105,7 +120,8 @@ def within(kids: Codes, scratch: Ints, depth: int, fewer: int, more: int) -> boo
         top -= 3
         one, other, height = scratch[top], scratch[top + 1], scratch[top + 2]
         for side in range(2):
-            small, big = kids[one, side], kids[other, side]
+            small = _below(nodes, one, side, 0)
+            big = _below(nodes, other, side, 0)
             if small == big or small == 0:
                 continue
             if big == 0 or (height == 1 and small > big):

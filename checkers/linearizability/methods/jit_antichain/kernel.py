@@ -305,7 +305,7 @@ def _keep_result(space: Space, row: int) -> bool:
     seen = reg.has_steps or reg.last_differs > now
     if not seen and vals[conf[side, at].value + 1].need <= now:
         conf[side, at].value = -1
-    if not is_new(reg, conf, satisfied, used, vals, space.kids, space.scratch, side, at):
+    if not is_new(reg, conf, satisfied, used, vals, space.nodes, space.scratch, side, at):
         return False
     link(reg, conf, vals, side, at)
     reg.found += 1
@@ -372,7 +372,7 @@ def _expand(space: Space, at: int, row: int) -> int:
 @lean
 def _expand_pending(space: Space, at: int, row: int, tried: int) -> int:
     reg, conf, ops, classes = space.reg, space.conf, space.ops, space.classes
-    kids, found, scratch = space.kids, space.found, space.scratch
+    nodes, found, scratch = space.nodes, space.found, space.scratch
     side = reg.side
     value, bare = conf[side, at].value, conf[side, at].mark == BARE
     for each in range(reg.active):
@@ -397,9 +397,9 @@ def _expand_pending(space: Space, at: int, row: int, tried: int) -> int:
         pending = conf[side, at].pending
         account = classes[number].account
         if account >= 0:
-            if count_of(kids, reg.depth, pending, account) >= classes[account].supply:
+            if count_of(nodes, reg.depth, pending, account) >= classes[account].supply:
                 continue
-            pending = np.int64(one_more(kids, found, scratch, reg, pending, account))
+            pending = np.int64(one_more(nodes, found, scratch, reg, pending, account))
             if pending < 0:
                 return NEEDS_COUNTS
         status = _put(space, at, row, -1 - number, does, after, pending)
@@ -463,7 +463,7 @@ def _put(space: Space, at: int, row: int, put: int, does: int, after: int, pendi
             ):
                 return SURVIVED
             conf[side, to].mark = BARE
-        if not is_new(reg, conf, satisfied, used, vals, space.kids, space.scratch, side, to):
+        if not is_new(reg, conf, satisfied, used, vals, space.nodes, space.scratch, side, to):
             return SURVIVED
         if to - reg.configs >= 4 * reg.width:
             reg.truncated = 1

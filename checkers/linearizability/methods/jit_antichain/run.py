@@ -128,8 +128,8 @@ class Run:
             elif status == NEEDS_TRAIL:
                 self._make_trail()
             elif status == NEEDS_COUNTS:
-                kids, found = with_more_nodes(self.space.kids, int(self.space.reg.nodes))
-                self.space = self.space._replace(kids=kids, found=found)
+                nodes, found = with_more_nodes(self.space.nodes, int(self.space.reg.nodes))
+                self.space = self.space._replace(nodes=nodes, found=found)
             elif status == NEEDS_WORDS:
                 self.space = with_more_words(self.space)
             elif status == NEEDS_STEPS:

@@ -17,6 +17,7 @@ from checkers.linearizability.arrays.records import record
 from checkers.linearizability.arrays.steps import Steps, Wanted, no_steps, nothing_wanted
 from checkers.linearizability.arrays.trails import Trails, no_trails
 from checkers.linearizability.encoded import Codes, Ints
+from checkers.linearizability.methods.jit_antichain.counts import Nodes, only_the_empty
 from checkers.linearizability.methods.jit_antichain.input import Input, Operations
 
 # What `advance` comes back with.
@@ -140,7 +141,7 @@ class Space(NamedTuple):
     """those that look."""
     trails: Trails
     """What was put is a row, or -1 - class."""
-    kids: Codes
+    nodes: Nodes
     found: Codes
     scratch: Ints
     steps: Steps
@@ -166,6 +167,7 @@ def new_space(given: Input, account: Codes, rows: int) -> Space:
     by_class["target"][:-1] = given.target_class
     by_class["account"][:-1] = account
     slots, masks = nothing_open(len(given.last_need), 1)
+    nodes, found = only_the_empty(64)
     return Space(
         reg=reg,
         ops=given.ops,
@@ -180,8 +182,8 @@ def new_space(given: Input, account: Codes, rows: int) -> Space:
         changers=np.zeros(64, np.int64),
         looks=np.zeros(64, np.int64),
         trails=no_trails(4 * rows),
-        kids=np.zeros((64, 2), np.int32),
-        found=np.full(256, -1, np.int32),
+        nodes=nodes,
+        found=found,
         scratch=np.zeros(4 * depth + 8, np.int64),
         steps=no_steps(64),
         wanted=nothing_wanted(_WANTED),

@@ -5,7 +5,7 @@ of pending ones used). A place that was met before is not entered again. Operati
 does not have are a linked list in the order of their calls, from which they are lifted and into
 which they are put back (Wing & Gong 1993, Lowe 2017); what is remembered of an operation is a bit
 of a short mask that is given back when it returns, so memory does not grow with the history's
-square.
+square. The list is no `arrays/open.py`, for a reason: docs/architecture.md, *Cuts*, has it.
 """
 
 from typing import Final, NamedTuple, Protocol
@@ -26,7 +26,7 @@ from checkers.linearizability.arrays.kinds import (
 from checkers.linearizability.arrays.records import record
 from checkers.linearizability.arrays.steps import UNKNOWN, Steps, Wanted, step_of
 from checkers.linearizability.encoded import Codes, Ints
-from checkers.linearizability.methods.jit_antichain.counts import count_of, one_more
+from checkers.linearizability.methods.jit_antichain.counts import Nodes, count_of, one_more
 from checkers.linearizability.methods.jit_antichain.input import Operations
 from framework.compiled import compiled, lean
 
@@ -71,8 +71,21 @@ class Frame(Protocol):
     order: int
 
 
+class Met(Protocol):
+    """A place that was met."""
+
+    passed: int
+    """-1 where there is none."""
+    bare: int
+    value: int
+    used: int
+    mask: int
+    """The first word."""
+
+
 REGISTERS: Final = record(Registers)
 FRAME: Final = record(Frame)
+MET: Final = record(Met)
 
 # Phases of a frame: the operation that returns next; what leads to the value that it must see;
 # everything else.
@@ -99,14 +112,14 @@ class Place(NamedTuple):
     frames: NDArray[np.void]
     masks: Ints
     """By frame."""
-    memory: Ints
-    """(size, 3 + words): places, -1 in the first column where there is none."""
-    key: Ints
-    """One place."""
+    memory: NDArray[np.void]
+    """A hash table of `MET`,"""
+    memory_masks: Ints
+    """and the other words of their masks."""
     class_row: Codes
     member_start: Codes
     members: Codes
-    kids: Codes
+    nodes: Nodes
     found: Codes
     scratch: Ints
     steps: Steps
@@ -249,44 +262,61 @@ def _observe(place: Place) -> bool:
 @lean
 def _remember(place: Place) -> bool:
     """Whether the place was not met before."""
-    reg, memory, key = place.reg, place.memory, place.key
-    key[0], key[1] = 2 * reg.passed + reg.bare, reg.value
-    key[2] = 0 if reg.thrifty else reg.used
-    for word in range(len(place.mask)):
-        key[3 + word] = place.mask[word]
-    at = _spot(memory, key)
-    if memory[at, 0] >= 0:
+    reg, memory = place.reg, place.memory
+    used = 0 if reg.thrifty else reg.used
+    at = _spot(memory, place.memory_masks, reg.passed, reg.bare, reg.value, used, place.mask)
+    met = memory[at]
+    if met.passed >= 0:
         return False
-    for column in range(len(key)):
-        memory[at, column] = key[column]
+    met.passed, met.bare, met.value, met.used = reg.passed, reg.bare, reg.value, used
+    met.mask = place.mask[0]
+    for word in range(1, len(place.mask)):
+        place.memory_masks[at, word - 1] = place.mask[word]
     reg.remembered += 1
     return True
 
 
 @lean
-def _spot(memory: Ints, key: Ints) -> int:
+def _spot(
+    memory: NDArray[np.void], memory_masks: Ints, passed: int, bare: int, value: int, used: int,
+    mask: Ints,
+) -> int:  # fmt: skip
     """Where a place is, or would be."""
-    mixed = np.int64(0)
-    for each in key:
-        mixed = (mixed ^ (mixed >> 29)) * 0x3F58476D1CE4E5B9 + each
+    mixed = _mixed(_mixed(_mixed(0, 2 * passed + bare), value), used)
+    for word in mask:
+        mixed = _mixed(mixed, word)
     mixed = (mixed ^ (mixed >> 32)) * 0x14D049BB133111EB
     at = (mixed ^ (mixed >> 29)) & (len(memory) - 1)
-    while memory[at, 0] >= 0:
-        same = True
-        for column in range(len(key)):
-            same = same and memory[at, column] == key[column]
+    while memory[at].passed >= 0:
+        met = memory[at]
+        same = met.passed == passed and met.bare == bare and met.value == value
+        same = same and met.used == used and met.mask == mask[0]
+        for word in range(1, len(mask)):
+            same = same and memory_masks[at, word - 1] == mask[word]
         if same:
             break
         at = (at + 1) & (len(memory) - 1)
     return int(at)
 
 
+@lean
+def _mixed(before: int, number: int) -> int:
+    return (before ^ (before >> 29)) * 0x3F58476D1CE4E5B9 + number
+
+
 @compiled
-def moved(memory: Ints, bigger: Ints) -> None:
+def moved(
+    memory: NDArray[np.void], memory_masks: Ints, bigger: NDArray[np.void], bigger_masks: Ints
+) -> None:
     """Into a greater table."""
+    mask = np.empty(1 + memory_masks.shape[1], np.int64)
     for row in range(len(memory)):
-        if memory[row, 0] >= 0:
-            bigger[_spot(bigger, memory[row])] = memory[row]
+        met = memory[row]
+        if met.passed >= 0:
+            mask[0], mask[1:] = met.mask, memory_masks[row]
+            at = _spot(bigger, bigger_masks, met.passed, met.bare, met.value, met.used, mask)
+            bigger[at] = met
+            bigger_masks[at] = memory_masks[row]
 
 
 @lean
@@ -319,7 +349,7 @@ def _choose(place: Place, top: Frame) -> int:
             top.next = each + 1
             if (sees and ops[place.class_row[each]].b == value) == direct:
                 number = each
-                used = count_of(place.kids, reg.depth, reg.used, number)
+                used = count_of(place.nodes, reg.depth, reg.used, number)
                 at = place.member_start[number] + used
                 if at < place.member_start[number + 1]:
                     put = int(place.members[at])
@@ -380,7 +410,7 @@ def _put(place: Place, row: int, number: int) -> int:
     else:
         if then == value:
             return UNKNOWN
-        used = one_more(place.kids, place.found, place.scratch, reg, reg.used, number)
+        used = one_more(place.nodes, place.found, place.scratch, reg, reg.used, number)
         if used < 0:
             return NEEDS_COUNTS
         reg.used, reg.bare = used, does != STEP

@@ -9,13 +9,14 @@ proves only that there is an order.
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from checkers.linearizability.arrays.kinds import FOREVER
 from checkers.linearizability.arrays.records import bytes_of
 from checkers.linearizability.arrays.steps import answered, no_steps, nothing_wanted
 from checkers.linearizability.decision import Budget, Decision
-from checkers.linearizability.encoded import EncodedHistory
-from checkers.linearizability.methods.jit_antichain.counts import with_more_nodes
+from checkers.linearizability.encoded import EncodedHistory, Ints
+from checkers.linearizability.methods.jit_antichain.counts import only_the_empty, with_more_nodes
 from checkers.linearizability.methods.jit_antichain.input import (
     Input,
     read_in,
@@ -25,6 +26,7 @@ from checkers.linearizability.methods.wgl.kernel import (
     EXHAUSTED,
     FOUND_ORDER,
     FRAME,
+    MET,
     NEEDS_COUNTS,
     NEEDS_FRAMES,
     NEEDS_MEMORY,
@@ -76,6 +78,12 @@ def wgl(encoded: EncodedHistory, budget: Budget) -> Decision | None:
     raise AssertionError("the exact search ends with a decision")
 
 
+def _nothing_met(room: int, words: int) -> tuple[NDArray[np.void], Ints]:
+    memory = np.zeros(room, MET)
+    memory["passed"] = -1
+    return memory, np.zeros((room, words - 1), np.int64)
+
+
 class _Search:
     def __init__(self, encoded: EncodedHistory, given: Input, *, thrifty: bool) -> None:
         self.encoded = encoded
@@ -95,6 +103,8 @@ class _Search:
         listed = np.concatenate([[0], completed + 1])
         after[listed] = np.roll(listed, -1)
         before[listed] = np.roll(listed, 1)
+        nodes, found = only_the_empty(64)
+        memory, memory_masks = _nothing_met(256, words)
         self.place = Place(
             reg=reg,
             ops=ops,
@@ -106,13 +116,13 @@ class _Search:
             order=np.zeros(len(ops) + 1, np.int32),
             frames=np.zeros(64, FRAME),
             masks=np.zeros((64, words), np.int64),
-            memory=np.full((256, 3 + words), -1, np.int64),
-            key=np.zeros(3 + words, np.int64),
+            memory=memory,
+            memory_masks=memory_masks,
             class_row=given.class_row,
             member_start=given.member_start,
             members=given.members,
-            kids=np.zeros((64, 2), np.int32),
-            found=np.full(256, -1, np.int32),
+            nodes=nodes,
+            found=found,
             scratch=np.zeros(4 * depth + 8, np.int64),
             steps=no_steps(64),
             wanted=nothing_wanted(1),
@@ -130,12 +140,12 @@ class _Search:
                     masks=np.concatenate([place.masks] * 2),
                 )
             elif status == NEEDS_MEMORY:
-                memory = np.full((2 * len(place.memory), place.memory.shape[1]), -1, np.int64)
-                moved(place.memory, memory)
-                self.place = place._replace(memory=memory)
+                memory, memory_masks = _nothing_met(2 * len(place.memory), len(place.mask))
+                moved(place.memory, place.memory_masks, memory, memory_masks)
+                self.place = place._replace(memory=memory, memory_masks=memory_masks)
             elif status == NEEDS_COUNTS:
-                kids, found = with_more_nodes(place.kids, int(place.reg.nodes))
-                self.place = place._replace(kids=kids, found=found)
+                nodes, found = with_more_nodes(place.nodes, int(place.reg.nodes))
+                self.place = place._replace(nodes=nodes, found=found)
             elif status == NEEDS_STEP:
                 steps, self.steps_made, _ = answered(
                     place.steps, place.wanted, self.steps_made, self.encoded
