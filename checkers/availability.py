@@ -61,10 +61,11 @@ KINDS: Final = Clause(
     "first fault",
     floor=4,
     because="two of each kind, and two of all together; this run needs those of all that were "
-    "asked for",
+    "asked for, but for a kind that was asked for fewer than ten times and never succeeded, if "
+    "fewer than three could: the others met faults, or were refused because of who asked",
     sources=(CLIENTS, LEDGER),
     blind="what recovers just within the bound, however often; kinds that nobody asks for while "
-    "they are out",
+    "they are out; kinds that are out, and hardly asked for but under faults",
 )
 PARTITIONS: Final = Clause(
     name="partitions",
