@@ -198,13 +198,13 @@ def _due_ns(events: RunEvents, mark: int, stop: int, catch_up_ns: int) -> int:
 
 
 def _had_no_time(events: RunEvents) -> bool:
-    """The machine did not give the cluster as long to settle as recovery takes, or upset it just
-    before that was given up."""
+    """The machine gave the cluster less time than recovery takes, and less than half of what the
+    harness waited, or upset it just before that was over."""
     times = [each.time_ns for each in events.nemesis if each.f == "settle"]
     machine = Machines.of(events.plan).of_node(*_nodes_of(events.plan))
-    gave_ns = machine.gave_ns(min(times), max(times))
-    needed_ns = min(recovery_ns(events.plan), max(times) - min(times))
-    return gave_ns < needed_ns or Upset.of(events.plan).at(max(times))
+    begin_ns, end_ns = min(times), max(times)
+    needed_ns = min(recovery_ns(events.plan), (end_ns - begin_ns) // 2)
+    return machine.gave_ns(begin_ns, end_ns) < needed_ns or Upset.of(events.plan).at(end_ns)
 
 
 def _compared(images: Iterable[ImageDigest]) -> set[str]:

@@ -8,7 +8,8 @@ machine itself had no time, are not; nor is the time for which the kernel says t
 for the process, nor what the machine took, as the harness measured it. Time in which other nodes of
 the machine stood still is no silence, either.
 
-Each clause wants to have heard of every node of the plan.
+Each clause wants to have heard of every node of the plan. Where nodes report nothing of themselves,
+as those of Apache Kafka, their logs and how their processes ended are judged.
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,11 +34,13 @@ from framework.evidence.kinds import (
     ProcessEnded,
     Stalled,
     Ticked,
+    disk_of,
     evidence_of,
 )
 from framework.evidence.machine import UNMEASURED, Machine, Machines
-from framework.evidence.run_events import FaultRecord, RunEvents, incarnations
-from framework.plugins.checker import DISKS, EVENTS, LEDGER, Clause, Finding
+from framework.evidence.run_events import FaultRecord, RunEvents, incarnations, unshown
+from framework.plugins.capabilities import OR
+from framework.plugins.checker import DISKS, EVENTS, LEDGER, Clause, Count, Finding
 from framework.plugins.options import need_positive
 from framework.verdict import Verdict
 
@@ -58,11 +61,12 @@ EVERY_NODE: Final = "all of the plan's, for of one that tells nothing nothing is
 UNBROKEN: Final = Clause(
     name="unbroken",
     says="No process meets an error that nothing handles, gives up, or ends with an exit code",
-    compares="nodes of the plan whose processes told of themselves",
+    compares="nodes of the plan whose processes told of themselves, or were seen to have ended",
     floor=2,
     because=EVERY_NODE,
     sources=(LEDGER, DISKS, EVENTS),
-    blind="an error that is neither told nor logged, of a process that goes on",
+    blind="an error that is neither told nor logged, of a process that goes on; of nodes that log "
+    "errors in the course of things, all but last words and exceptions that ended a thread",
 )
 ENDS: Final = Clause(
     name="explained-ends",
@@ -129,15 +133,18 @@ def process_health(
     }
     planned = set(events.plan.get("nodes") or ())
     booted = {each.node for each in events.of(Booted)} & planned
+    ended = {each.node for each in events.of(ProcessEnded)} & planned
     ticking = {each.node for each in events.of(Ticked)} & planned
-    counts = {
-        UNBROKEN.name: (len(booted), len(planned)),
-        ENDS.name: (len(booted), len(planned)),
-        SILENCE.name: (len(ticking), len(planned)),
-        STALLS.name: (len(ticking), len(planned)),
+    unreported = unshown(events.plan, Booted)
+    no_ticks = unshown(events.plan, Ticked)
+    counts: dict[str, Count] = {
+        UNBROKEN.name: (len(booted | ended), len(planned)),
+        ENDS.name: unreported or (len(booted), len(planned)),
+        SILENCE.name: no_ticks or (len(ticking), len(planned)),
+        STALLS.name: no_ticks or (len(ticking), len(planned)),
     }
     outcome = weighed(counts, findings, figures)
-    missing = sorted(planned - booted)
+    missing = () if unreported else sorted(planned - booted)
     if outcome.verdict is not Verdict.VALID or not missing:
         return outcome
     return replace(
@@ -334,7 +341,7 @@ class ProcessHealth(RunChecker):
         "No unhandled error, no fatal exit, no process that ends without a fault, and no "
         "event loop that stands still without one"
     )
-    requires = evidence_of(Booted)
+    requires = frozenset({OR.join((*evidence_of(Booted), *disk_of(Failed)))})
     Options = ProcessHealthOptions
     clauses = (UNBROKEN, ENDS, SILENCE, STALLS)
     check_run = RunCheck(

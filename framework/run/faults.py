@@ -29,6 +29,7 @@ from framework.seeds import stream
 log: Final = logging.getLogger(__name__)
 
 SETTLE_TIMEOUT_S: Final = 60.0
+"""So long at least; a system that needs longer to recover is given that."""
 
 
 def states(cluster: Cluster, timeout_s: float = 1.0) -> dict[str, NodeState | None]:
@@ -136,9 +137,14 @@ class FaultDriver:
             case "heal":
                 return self.heal_all()
             case "settle":
-                missing = await_settled(self._cluster, SETTLE_TIMEOUT_S)
+                missing = await_settled(self._cluster, self._settle_s())
                 return {"settled": missing is None, "missing": missing}
         raise EngineError(f"a schedule has the nemesis do what it cannot: {op.f!r}")
+
+    def _settle_s(self) -> float:
+        """How long the cluster may take to settle."""
+        specs, settings = list(self._cluster.nodes.values()), self._cluster.settings
+        return max(SETTLE_TIMEOUT_S, self._cluster.system.recovery_s(specs, settings))
 
     @property
     def active(self) -> bool:

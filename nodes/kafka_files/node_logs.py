@@ -22,7 +22,7 @@ TROUBLE: Final = pa.schema(
 )
 """A piece of a log that tells of trouble. `line`: of the file, from 1; `level`, `logger`: null
 where it is no line of a logger's; `trace`: the lines of its traceback, null: it has none; `fatal`:
-the process did not go on."""
+the process, or a thread of it, did not go on."""
 LEVELS: Final = frozenset({"ERROR", "FATAL", "CRITICAL"})
 _TRACE_LINES: Final = 200
 
@@ -40,9 +40,9 @@ _SIMPLE: Final = re.compile(
 _FATAL: Final = re.compile(
     r"Fatal Python error|java\.lang\.(OutOfMemory|StackOverflow|NoClassDefFound)\w*"
     r"|# A fatal error has been detected|Segmentation fault|Exiting Kafka"
-    r"|terminating process|Halting"
+    r"|terminating process|Halting|Encountered fatal fault|(?:Uncaught e|E)xception in thread "
 )
-_BARE: Final = re.compile(r"Traceback \(most recent call last\):|Exception in thread ")
+_BARE: Final = re.compile(r"Traceback \(most recent call last\):")
 _JAVA_FRAME: Final = re.compile(r"\s+at \S")
 
 

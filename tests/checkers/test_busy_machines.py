@@ -171,6 +171,17 @@ def test_a_cluster_that_does_not_settle_was_given_time(took_ms: int, reported: b
         assert outcome.note.endswith("the machine gave it too little time to")
 
 
+@pytest.mark.parametrize(("took_ms", "accused"), [(29_000, True), (31_000, False)])
+def test_a_cluster_that_recovers_slowly_is_given_half_of_the_time(
+    took_ms: int, accused: bool
+) -> None:
+    """It says that it needs a minute, and so long the harness waited."""
+    story = unsettled(reported=False)
+    story.plan = {**story.plan, "recovery_s": 60}
+    outcome = convergence(took(story, (0, 60_000, took_ms)).run_events())
+    assert (outcome.verdict is Verdict.INVALID) == accused, outcome.note
+
+
 @pytest.mark.parametrize(("begin_ms", "accused"), [(20_000, True), (50_000, False)])
 def test_what_a_machine_upset_at_last_had_no_time_to_settle_again(
     begin_ms: int, accused: bool

@@ -8,11 +8,12 @@ import pytest
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judging import assert_unknown, silent
+from judging import assert_unknown, clause_of, judged, silent
 from planted_runs import MS, NODES, Story, assert_invalid, assert_valid
 
 from checkers.process_health import ProcessHealth, ProcessHealthOptions, process_health
 from framework.evidence.kinds import DISK, Failed, ProcessEnded, Ticked
+from framework.plugins.capabilities import unmet
 from framework.verdict import Verdict
 
 
@@ -277,6 +278,16 @@ def ended(story: Story, exit_code: int | None) -> None:
     story.tell(ProcessEnded, "b1", source="harness", process=1, exit_code=exit_code)
 
 
+def unreported() -> Story:
+    """A run whose nodes report nothing of themselves: two were killed, all are asked to end."""
+    story = silent(clean())
+    story.plan = {**story.plan, "capabilities": ["kafka-topics", "disk:failed"]}
+    for node in NODES:
+        story.tell(ProcessEnded, node, source="harness", process=None, exit_code=143)
+    ended(story, -9)
+    return story
+
+
 PLANTED = Plants.of(
     clean,
     {
@@ -317,6 +328,49 @@ PLANTED = Plants.of(
         ),
     },
 )
+PLANTED |= Plants.of(
+    clean,
+    {
+        "exit code without events": (
+            "a process of b1 ended with exit code 139",
+            lambda story: ended(story, 139),
+        ),
+        "last words without events": (
+            "nothing handled an error in kafka.Kafka$: Exiting Kafka.",
+            lambda story: story.tell(
+                Failed, "b2", source=DISK, where="kafka.Kafka$", message="Exiting Kafka."
+            ),
+        ),
+    },
+    on=lambda: silent(clean()),
+)
+
+
+def test_nodes_that_report_nothing_are_judged_by_their_logs_and_exit_codes() -> None:
+    result = judged(ProcessHealth(), unreported())
+    assert result.verdict is Verdict.VALID, (result.note, result.findings)
+    unbroken = clause_of(result, "unbroken")
+    assert (unbroken.verdict, unbroken.compared, unbroken.floor) == (Verdict.VALID, 6, 6)
+    reasons = {each.name: each.note for each in result.clauses if each.verdict is None}
+    assert reasons == {
+        "explained-ends": "by its plan the system gives no evidence of booted",
+        "never-silent": "by its plan the system gives no evidence of ticked",
+        "never-still": "by its plan the system gives no evidence of ticked",
+    }
+
+
+def test_node_of_whose_end_nothing_is_known_is_unknown() -> None:
+    story = unreported()
+    story.evidence = [each for each in story.evidence if each.node != "c2"]
+    result = judged(ProcessHealth(), story)
+    assert result.verdict is Verdict.UNKNOWN
+    assert result.note.startswith("unbroken: 5 nodes of the plan")
+
+
+def test_it_applies_where_either_logs_are_read_or_nodes_report() -> None:
+    needs = ProcessHealth.requires
+    assert unmet(needs, {"disk:failed"}) is None and unmet(needs, {"evidence:booted"}) is None
+    assert unmet(needs, {"evidence:failed"}) is not None
 
 
 @pytest.mark.parametrize("exit_code", [None, 0, -2, 130, -9, -15, 143])

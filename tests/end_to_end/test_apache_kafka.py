@@ -18,6 +18,7 @@ from tests.end_to_end.runs import recorded, verdict_of
 
 BY_CLIENTS = {
     "availability",
+    "convergence",
     "groups",
     "isr-linearizability",
     "kafka-log",
@@ -34,6 +35,7 @@ BY_DISKS = {
     "node-tells-the-truth",
     "observed-log",
     "one-leader-per-epoch",
+    "process-health",
     "replica-matching",
     "uncommitted-never-visible",
     "voter-durability",
@@ -79,6 +81,8 @@ def controls(folder: Path, into: Path) -> None:
         isr_that_never_was: {"isr-chain", "uncommitted-never-visible"},
         another_record: {"log-matching", "identity-uniqueness"},
         half_a_log: {"voter-durability"},
+        never_settled: {"convergence"},
+        crashed: {"process-health"},
     }
     paths = []
     for falsify in copies:
@@ -215,6 +219,27 @@ def half_a_log(folder: Path) -> None:
     path.write_bytes(data[: middle(data)["position"]])
     for snapshot in path.parent.glob("*.checkpoint"):
         snapshot.unlink()
+
+
+def never_settled(folder: Path) -> None:
+    """A node is said to have been behind for as long as the harness waited, on a quiet machine."""
+    path, plan = folder / "history.jsonl", folder / "plan.json"
+    settled, not_settled = (
+        '"settled":true,"missing":null',
+        '"settled":false,"missing":"n2 behind in the metadata log"',
+    )
+    text = path.read_text()
+    assert text.count(settled) == 1
+    path.write_text(text.replace(settled, not_settled))
+    plan.write_text(json.dumps(json.loads(plan.read_text()) | {"machine": {}}))
+
+
+def crashed(folder: Path) -> None:
+    """A broker's log has the last words of Java, and its process ended by a signal of its own."""
+    with (folder / "nodes/n2/node.log").open("a") as log:
+        log.write("# A fatal error has been detected by the Java Runtime Environment:\n")
+    path = folder / "nodes/n2/process.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"exit_code": 139}))
 
 
 def middle(data: bytes | bytearray) -> dict[str, Any]:

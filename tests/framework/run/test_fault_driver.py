@@ -75,12 +75,28 @@ class Silent:
         return None
 
 
+class Slow(Silent):
+    """A system that has settled when it is asked for the third time."""
+
+    def __init__(self, recovery_s: float) -> None:
+        self.recovery = recovery_s
+        self.asked = 0
+
+    def recovery_s(self, nodes: Sequence[NodeSpec], settings: Mapping[str, Any]) -> float:
+        assert [each.name for each in nodes] == ["n1"]
+        return self.recovery
+
+    def settled(self, cluster: Cluster) -> str | None:
+        self.asked += 1
+        return "n1 is silent" if self.asked < 3 else None
+
+
 def driver_of(
-    folder: Path, *nemeses: Paper, targets: Sequence[str] = ()
+    folder: Path, *nemeses: Paper, targets: Sequence[str] = (), system: Silent | None = None
 ) -> tuple[FaultDriver, Ledger]:
     ledger = Ledger(folder / "faults.jsonl", lambda: 0)
     cluster = Cluster(
-        system=Silent(),  # type: ignore[arg-type]
+        system=system or Silent(),  # type: ignore[arg-type]
         fleet=None,  # type: ignore[arg-type]
         nodes={"n1": NodeSpec(name="n1", roles=frozenset(), ports={})},
         seed=7,
@@ -326,3 +342,13 @@ def test_what_a_schedule_asks_and_nobody_can_do_is_the_engines_failure(tmp_path:
     driver, _ = driver_of(tmp_path, Paper("a"))
     with pytest.raises(EngineError, match="shake-a"):
         do(driver, "shake-a")
+
+
+@pytest.mark.parametrize(("recovery_s", "settled"), [(0, False), (60, True)])
+def test_cluster_may_take_as_long_to_settle_as_it_needs_to_recover(
+    recovery_s: float, settled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("framework.run.faults.SETTLE_TIMEOUT_S", 0)
+    driver, _ = driver_of(tmp_path, system=Slow(recovery_s))
+    missing = None if settled else "n1 is silent"
+    assert do(driver, "settle") == {"settled": settled, "missing": missing}

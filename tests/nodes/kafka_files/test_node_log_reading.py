@@ -72,6 +72,36 @@ def test_slf4j_simple_and_last_words() -> None:
     assert (second["line"], second["fatal"]) == (4, True)
 
 
+def test_thread_or_process_of_a_broker_that_did_not_go_on() -> None:
+    rows = trouble(
+        "[2026-11-22 11:00:00,000] INFO Started (kafka.server.KafkaServer)",
+        'Exception in thread "data-plane" java.lang.IllegalStateException: no',
+        "\tat kafka.server.KafkaApis.handle(KafkaApis.scala:1)",
+        "[2026-11-22 11:00:01,000] ERROR Uncaught exception in thread 'raft-io': "
+        "(org.apache.kafka.common.utils.KafkaThread)",
+        "[2026-11-22 11:00:02,000] ERROR Encountered fatal fault: no leader "
+        "(org.apache.kafka.server.fault.ProcessTerminatingFaultHandler)",
+        "[2026-11-22 11:00:03,000] ERROR Encountered metadata loading fault: no "
+        "(org.apache.kafka.server.fault.LoggingFaultHandler)",
+    )
+    assert [(row["line"], row["fatal"]) for row in rows] == [
+        (2, True),
+        (4, True),
+        (5, True),
+        (6, False),
+    ]
+    assert rows[0]["trace"].startswith("\tat kafka")
+
+
+def test_python_thread_that_ended_is_one_piece_with_its_traceback() -> None:
+    (row,) = trouble(
+        "Exception in thread Thread-1 (work):",
+        "Traceback (most recent call last):",
+        "ValueError: no",
+    )
+    assert row["trace"].endswith("ValueError: no") and row["fatal"]
+
+
 def test_log_without_trouble() -> None:
     assert not trouble(
         "2026-11-22 11:19:26,493 INFO nodes.kraft.server: no ERROR here",
