@@ -3,8 +3,9 @@
 Judged by the committed log. A request id stands in one batch. A topic that comes into being is
 the doing of one create of its name, which was not refused, and no create makes two; likewise a
 topic that goes, and deletes. A delete that was answered ok removed a topic that lived at some
-time between its invocation and its completion: the log says so. A registration of a broker that a
-workload plays is the doing of a request that was not refused.
+time between its invocation and its completion: the log says so, and nodes that applied it, or those
+who were shown so much of it, say when. A registration of a broker that a workload plays is the
+doing of a request that was not refused.
 
 What clients were not answered may take effect at any later time, but once. ISR changes are held
 to the same by isr-linearizability, produced values by partition-data; here those that take a
@@ -17,9 +18,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, TypeVar
 
-from checkers.folds.committed_log import CommittedLog, known_log
+from checkers.folds.commit_dates import dated_log
+from checkers.folds.committed_log import CommittedLog
 from checkers.folds.disk_logs import DISK_KINDS
 from checkers.folds.replay import Key, Replay
+from checkers.folds.shown_ends import SHOWS
 from checkers.folds.values import alter_isr, heartbeat, isr_of, topic_answer
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
@@ -36,9 +39,9 @@ from framework.evidence.changes import (
 from framework.evidence.kinds import Decided, either_of
 from framework.evidence.run_events import RunEvents, settled, unable
 from framework.history.pairing import Operation
-from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
+from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
-FS: Final = ("create", "delete", "heartbeat", "alter-isr")
+FS: Final = ("create", "delete", "heartbeat", "alter-isr", *SHOWS)
 T = TypeVar("T")
 
 
@@ -49,8 +52,9 @@ TOPICS: Final = Clause(
     compares="topics that came or went, and acknowledged deletes",
     floor=2,
     because="one topic is nobody's but its creator's",
-    sources=(CLIENTS, DISKS, EVENTS),
-    blind="operations of which nobody knows whether they took effect account for one record each",
+    sources=(CLIENTS, LEDGER, DISKS, EVENTS),
+    blind="operations of which nobody knows whether they took effect account for one record each; "
+    "a record that nobody tells of, or is shown, may be of any time",
 )
 REQUESTS: Final = Clause(
     name="requests",
@@ -77,15 +81,16 @@ SHRINKS: Final = Clause(
     compares="records that take members away from partitions whose leader clients play",
     floor=2,
     because="one change applied once shows nothing of a second",
-    sources=(CLIENTS, DISKS, EVENTS),
-    blind="partitions that real brokers lead",
+    sources=(CLIENTS, LEDGER, DISKS, EVENTS),
+    blind="partitions that real brokers lead; a record that nobody tells of, or is shown, may be "
+    "of any time",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A committed record that some operation caused. On the harness's clock: nobody had applied
-    it before `not_before_ns`, somebody had by `by_ns`."""
+    """A committed record that some operation caused. On the harness's clock: it was not committed
+    before `not_before_ns`, and was by `by_ns`."""
 
     topic_id: str
     name: str
@@ -95,7 +100,7 @@ class Effect:
 
 
 def effects_once(events: RunEvents) -> Outcome:
-    log = known_log(events)
+    log = dated_log(events)
     born, gone = _effects(log)
     creates = _by_key(events.operations, "create")
     deletes = _by_key(events.operations, "delete")
@@ -478,5 +483,10 @@ class EffectsOnce(RunChecker):
     requires = either_of(Change)
     clauses = (TOPICS, REQUESTS, REGISTRATIONS, SHRINKS)
     check_run = RunCheck(
-        effects_once, evidence=(Change, Decided), disk=DISK_KINDS, fs=FS, nemesis=True
+        effects_once,
+        evidence=(Change, Decided),
+        disk=DISK_KINDS,
+        fs=FS,
+        observations=True,
+        nemesis=True,
     )

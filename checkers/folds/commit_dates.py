@@ -7,9 +7,10 @@ the history's own order, so no clock counts, and a machine that is late makes th
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from checkers.folds.disk_logs import CommittedOnDisks
+from checkers.folds.committed_log import CommittedLog, known_log
+from checkers.folds.disk_logs import CommittedOnDisks, committed_on_disks
 from checkers.folds.shown_ends import ShownEnd, all_ends, leaders_word
 from framework.evidence.run_events import RunEvents
 
@@ -53,3 +54,18 @@ def commit_dates(events: RunEvents, left: CommittedOnDisks) -> CommitDates:
     shown = all_ends(events)
     reads = (each for each in shown if each.operation.f == "describe")  # linearizable
     return CommitDates.of(shown, [*reads, *leaders_word(events, left)])
+
+
+def dated_log(events: RunEvents) -> CommittedLog:
+    """`known_log`, with what it asks for and what `commit_dates` does: its times are of commits,
+    and of records of which no node tells as well."""
+    log = known_log(events)
+    dates = commit_dates(events, committed_on_disks(events))
+    not_before_ns, by_ns = list(log.not_before_ns), list(log.by_ns)
+    for offset in range(len(log.records)):
+        by, after = dates.by(offset), dates.after(offset)
+        if by is not None and by.operation.completed_ns is not None:
+            by_ns[offset] = min(by_ns[offset], by.operation.completed_ns)
+        if after is not None:
+            not_before_ns[offset] = max(not_before_ns[offset], after.operation.began_ns)
+    return replace(log, not_before_ns=not_before_ns, by_ns=by_ns)

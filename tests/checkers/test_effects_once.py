@@ -1,7 +1,7 @@
 """No operation takes effect twice, none after it failed (D.20)."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -283,6 +283,82 @@ def test_disks_are_enough() -> None:
         result = judged(CHECKER, story)
         assert result.verdict is verdict, (result.note, result.findings)
     assert list(result.findings[0].contracts) == ["clients", "disks"]
+
+
+def kept() -> LogStory:
+    """The log lies on disks, and no node tells of it."""
+    return clean(readers=(), keepers=("c1", "c2", "c3"))
+
+
+def shown(story: LogStory) -> None:
+    """A client reads all that is committed by now."""
+    story.op("describe", "x", ext={"epoch": 1, "offset": story.offset})
+
+
+@PLANTED.violation("u was created", "the doing of no operation", on=kept)
+def create_that_began_later_than_the_log_was_shown(story: LogStory) -> None:
+    created(story, THIRD, "u")
+    shown(story)
+    story.op("create", "u", {}, type="info", error="CLIENT_TIMED_OUT")
+
+
+@PLANTED.violation("nobody asked for that", on=kept)
+def change_that_was_asked_for_when_clients_were_shown_it(story: LogStory) -> None:
+    played_partition(story)
+    story.isr([4, 5], 4, topic_id=THIRD)
+    shown(story)
+    story.op("alter-isr", "u/0", change(0, [4, 5], topic_id=THIRD), type="info")
+
+
+@PLANTED.violation("takes [6], in service", on=kept)
+def member_that_leaves_when_it_is_shown_to_be_out(story: LogStory) -> None:
+    played_partition(story)
+    story.isr([4, 5], 4, topic_id=THIRD)
+    shown(story)
+    leave(story, 6)
+
+
+@PLANTED.violation("which had been removed before it began", on=kept)
+def removed_before_it_began_as_clients_were_shown(story: LogStory) -> None:
+    shown(story)
+    removed_before(story)
+
+
+@PLANTED.violation("which was created after it had ended", on=kept)
+def created_after_it_had_ended_as_clients_were_shown(story: LogStory) -> None:
+    story.delete("t", THIRD)
+    shown(story)
+    created(story, THIRD)
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [before_it_was_asked_for, asked_for_afterwards, left_afterwards, removed_before],
+)
+def test_when_a_record_was_committed_disks_alone_do_not_tell(
+    plant: Callable[[LogStory], None],
+) -> None:
+    """Nor does who is shown the log up to it, or at no known time."""
+    story = kept()
+    shown(story)
+    plant(story)
+    shown(story)
+    story.operations[-1] = replace(story.operations[-1], completed_ns=None)
+    if plant is removed_before:
+        story.operations = [each for each in story.operations if each.f != "describe"]
+    assert judged(CHECKER, story).verdict is Verdict.VALID
+
+
+def test_what_nodes_tell_of_a_record_counts_beside_what_is_shown() -> None:
+    """Whoever knows it the most narrowly."""
+    story = clean(keepers=("c1", "c2", "c3"))
+    before_it_was_asked_for(story)
+    shown(story)
+    assert judged(CHECKER, story).verdict is Verdict.INVALID
+    story = clean(keepers=("c1", "c2", "c3"))
+    shown(story)
+    next_incarnation(story)
+    assert judged(CHECKER, story).verdict is Verdict.INVALID
 
 
 def test_nodes_that_tell_nothing_are_not_believed() -> None:
