@@ -66,7 +66,8 @@ HANDS_OVER: Final = Clause(
     floor=2,
     because="a broker without a replica has nothing to hand over",
     sources=(CLIENTS, DISKS, EVENTS),
-    blind="a broker that leaves though it was not let go",
+    blind="a broker that leaves though it was not let go; where disks alone tell, one that is "
+    "fenced only after it has gone",
 )
 NO_MORE: Final = Clause(
     name="leads-no-more",
@@ -132,6 +133,7 @@ def controlled_shutdown_safety(
     asked = _asked(events.of(Decided))
     grants = [*_to_nodes(events), *_to_synthetic_brokers(events.operations)]
     grants += _to_drained(events.operations, log, {(each.broker, each.epoch) for each in grants})
+    left = [*grants, *told_by_drains(events.operations, grants)]
     grants += _by_disks(grants, events.operations, log)
     findings: list[Finding] = []
     at: dict[int, list[tuple[Grant, BrokerFenced]]] = defaultdict(list)
@@ -155,7 +157,6 @@ def controlled_shutdown_safety(
             active, unread = _unread(grant, fence, state, asked, readers)
             read += active
             findings += unread
-    left = [*grants, *told_by_drains(events.operations, grants)]
     tried, refused, found = refused_beside(left, events, options, GO_ON.name)
     findings += found
     figures: dict[str, float] = {"grants": len(grants), "produces_refused": refused}

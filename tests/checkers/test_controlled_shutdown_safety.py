@@ -851,6 +851,19 @@ def test_by_clients_alone_a_partition_was_refused_that_another_could_take() -> N
     assert "4 of 4 produces to t/0 failed while broker-4 (broker 4) left" in found.message
 
 
+def test_each_life_on_disks_is_judged_and_what_a_client_drained_only_once() -> None:
+    story = begun(VOTERS)
+    for _ in range(2):
+        moved(story)
+        let_go(story)
+        story.register(4)
+        story.unfence(4)
+    outcome = controlled_shutdown_safety(mute(drained(story, refuse_ms=3_300)).run_events())
+    (found,) = outcome.findings
+    assert "4 of 4 produces" in found.message
+    assert outcome.clauses["hands-over"] == (2 * 3, 0), "two fences, and two replicas at each"
+
+
 @pytest.mark.parametrize(
     ("isr", "handled", "clause"),
     [
