@@ -58,8 +58,10 @@ def sealed_copy(source: Path, target: Path) -> int:
 def sealed_as_it_is(folder: Path) -> Manifest:
     """Seals a run, as `run` does when it ends."""
     info = read_run(folder).info
-    draft = begun(folder, folder)
-    _, manifest = finish(info, draft, [write_history(info, draft), write_evidence(info, draft)])
+    unfinished = begun(folder, folder)
+    _, manifest = finish(
+        info, unfinished, [write_history(info, unfinished), write_evidence(info, unfinished)]
+    )
     return manifest
 
 

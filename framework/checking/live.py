@@ -100,9 +100,9 @@ class Parts:
         if not lines:
             return False
         self._end += len(lines)
-        draft = self.path / ".draft"
-        draft.write_bytes(lines)
-        draft.rename(self.path / f"{self._end:0{_DIGITS}}")
+        unfinished = self.path / ".unfinished"
+        unfinished.write_bytes(lines)
+        unfinished.rename(self.path / f"{self._end:0{_DIGITS}}")
         return True
 
     def remove(self) -> None:

@@ -75,14 +75,14 @@ def write_outcomes(folder: Path, document: Document) -> None:
     table = pa.Table.from_pylist(list(rows_of(run, plan, document)), schema=OUTCOMES)
     target = results / FOLDER / f"run-{quote(run, safe='')}.parquet"
     target.parent.mkdir(exist_ok=True)
-    number, draft = tempfile.mkstemp(prefix=".", dir=target.parent)  # readers pass over it
+    number, unfinished = tempfile.mkstemp(prefix=".", dir=target.parent)  # readers pass over it
     try:
         with os.fdopen(number, "wb") as file:
             pq.write_table(table, file, compression="zstd")
-        Path(draft).chmod(0o644)
-        Path(draft).replace(target)
+        Path(unfinished).chmod(0o644)
+        Path(unfinished).replace(target)
     except BaseException:
-        Path(draft).unlink(missing_ok=True)
+        Path(unfinished).unlink(missing_ok=True)
         raise
 
 

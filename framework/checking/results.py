@@ -248,9 +248,9 @@ def write_verdict(result: RunResult) -> dict[str, Recorded]:
         document["timings"] = {**before["timings"], **document["timings"]}
     if "interrupted" in before:
         document.setdefault("interrupted", before["interrupted"])
-    draft = target.with_suffix(".json.tmp")
-    draft.write_text(json.dumps(document, indent=1, sort_keys=False) + "\n")
-    draft.replace(target)
+    unfinished = target.with_suffix(".json.tmp")
+    unfinished.write_text(json.dumps(document, indent=1, sort_keys=False) + "\n")
+    unfinished.replace(target)
     return document
 
 

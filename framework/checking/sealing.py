@@ -146,8 +146,8 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def begun(folder: Path, scratch: Path) -> Path:
-    """An empty folder for the draft: in the run's own, or where that cannot be written, in
-    `scratch`."""
+    """An empty folder for the sealed form until it is whole: in the run's own folder, or in
+    `scratch` where that cannot be written."""
     with suppress(OSError):
         return Path(tempfile.mkdtemp(prefix=".sealed-", dir=folder))
     return Path(tempfile.mkdtemp(prefix="sealed-", dir=scratch))
@@ -161,9 +161,9 @@ def in_shares(info: RunInfo, most: int) -> Sequence[Share]:
     return shares(Path(info.path), most if apart else 1, history.stat().st_size)
 
 
-def write_history(info: RunInfo, draft: Path) -> dict[str, Any]:
-    """What clients, observers and the harness did, into the draft; notes and counts. Raises
-    `UsageError`."""
+def write_history(info: RunInfo, unfinished: Path) -> dict[str, Any]:
+    """What clients, observers and the harness did, into the unfinished folder; notes and
+    counts. Raises `UsageError`."""
     history = read([Path(info.path, HISTORY)], allow_empty=True)
     operations = restated(info.plan, history.operations)
     faults = ledger_of(info).drop_columns(["run"])
@@ -173,7 +173,7 @@ def write_history(info: RunInfo, draft: Path) -> dict[str, Any]:
         (NEMESIS, history.nemesis),
         (FAULTS, faults),
     ):
-        _write(table, draft / f"{name}.parquet")
+        _write(table, unfinished / f"{name}.parquet")
     return {
         "notes": list(history.notes),
         "operations": _counted(operations.column("f")),
@@ -183,9 +183,9 @@ def write_history(info: RunInfo, draft: Path) -> dict[str, Any]:
     }
 
 
-def write_evidence(info: RunInfo, draft: Path, share: Share = ALL) -> dict[str, Any]:
-    """What nodes left behind, into the draft; counts, and of the first share what all was made of.
-    Raises `UsageError`."""
+def write_evidence(info: RunInfo, unfinished: Path, share: Share = ALL) -> dict[str, Any]:
+    """What nodes left behind, into the unfinished folder; counts, and of the first share what
+    all was made of. Raises `UsageError`."""
     folder = Path(info.path)
     made_of: dict[str, Any] = {}
     if share.number == 0:
@@ -195,14 +195,16 @@ def write_evidence(info: RunInfo, draft: Path, share: Share = ALL) -> dict[str, 
         counts[kind] = _counted(table.column("source"))
         ordered = table.sort_by(_PLACE)
         for place, rows in parted(ordered):
-            (draft / place).mkdir(exist_ok=True)
-            _write(rows, draft / place / f"{kind}.{share.number}.parquet")
+            (unfinished / place).mkdir(exist_ok=True)
+            _write(rows, unfinished / place / f"{kind}.{share.number}.parquet")
     return {**made_of, "evidence": counts}
 
 
-def finish(info: RunInfo, draft: Path, parts: Iterable[Mapping[str, Any]]) -> tuple[Path, Manifest]:
-    """The draft, all parts of which are written, becomes what is sealed of the run; where that is.
-    Two who do it at once leave one that is whole."""
+def finish(
+    info: RunInfo, unfinished: Path, parts: Iterable[Mapping[str, Any]]
+) -> tuple[Path, Manifest]:
+    """The unfinished folder, all parts of which are written now, becomes the run's sealed form;
+    where that is. Two who do it at once leave one that is whole."""
     parts = list(parts)
     said = {name: value for part in parts for name, value in part.items()}
     said["evidence"] = _added(part["evidence"] for part in parts if "evidence" in part)
@@ -213,12 +215,12 @@ def finish(info: RunInfo, draft: Path, parts: Iterable[Mapping[str, Any]]) -> tu
         notes=said.pop("notes"),
         counts=Counts(**said),
     )
-    (draft / PLANNED).write_text(json.dumps(dict(info.plan), default=str))
-    (draft / MANIFEST).write_text(json.dumps(asdict(manifest)))
-    draft.chmod(0o755)
-    if draft.parent != Path(info.path):
-        return draft, manifest
-    return _put_in_place(info, draft), manifest
+    (unfinished / PLANNED).write_text(json.dumps(dict(info.plan), default=str))
+    (unfinished / MANIFEST).write_text(json.dumps(asdict(manifest)))
+    unfinished.chmod(0o755)
+    if unfinished.parent != Path(info.path):
+        return unfinished, manifest
+    return _put_in_place(info, unfinished), manifest
 
 
 def _added(shares: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[str, dict[str, int]]:
@@ -230,7 +232,7 @@ def _added(shares: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[str, dict[
     return {kind: dict(sorted(counts.items())) for kind, counts in sorted(total.items())}
 
 
-def _put_in_place(info: RunInfo, draft: Path) -> Path:
+def _put_in_place(info: RunInfo, unfinished: Path) -> Path:
     target = Path(info.path, SEALED)
     if sealed_as(Path(info.path), info.plan) is None:  # else somebody else was faster
         with suppress(OSError):
@@ -239,8 +241,8 @@ def _put_in_place(info: RunInfo, draft: Path) -> Path:
                 target.rename(former / SEALED)
             shutil.rmtree(former, ignore_errors=True)
         with suppress(OSError):
-            draft.rename(target)
-    shutil.rmtree(draft, ignore_errors=True)
+            unfinished.rename(target)
+    shutil.rmtree(unfinished, ignore_errors=True)
     return target
 
 

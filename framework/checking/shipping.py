@@ -44,26 +44,26 @@ def folder(package):
     """Where a package is on this machine."""
     root = os.path.join(tempfile.gettempdir(), "kraft-proof-%d-%s" % (os.getuid(), DIGEST))
     if not os.path.isdir(root):
-        draft = tempfile.mkdtemp(prefix="kraft-proof-")
+        unfinished = tempfile.mkdtemp(prefix="kraft-proof-")
         for name in ("code.zip", "kernels.zip"):
             with zipfile.ZipFile(io.BytesIO(pkgutil.get_data(__name__, name))) as content:
-                content.extractall(draft)
-        place_kernels(draft, root)
+                content.extractall(unfinished)
+        place_kernels(unfinished, root)
         try:
-            os.rename(draft, root)
+            os.rename(unfinished, root)
         except OSError:  # somebody else was faster
-            shutil.rmtree(draft, ignore_errors=True)
+            shutil.rmtree(unfinished, ignore_errors=True)
     status = os.lstat(root)
     if status.st_uid != os.getuid() or status.st_mode & 0o022:
         raise ImportError(root + ": somebody else can write there; remove it")
     return os.path.join(root, package)
 
 
-def place_kernels(draft, root):
+def place_kernels(unfinished, root):
     """numba names the folder of machine code after the folder that the source will be in."""
-    pattern = os.path.join(glob.escape(draft), "**", "__pycache__", "kernels", "*", "*")
+    pattern = os.path.join(glob.escape(unfinished), "**", "__pycache__", "kernels", "*", "*")
     for kept in glob.glob(pattern, recursive=True):
-        sources = root + kept[len(draft):].partition(os.sep + "__pycache__")[0]
+        sources = root + kept[len(unfinished):].partition(os.sep + "__pycache__")[0]
         named = os.path.basename(sources) + "_" + hashlib.sha1(sources.encode()).hexdigest()
         os.rename(kept, os.path.join(os.path.dirname(kept), named))
 '''

@@ -77,7 +77,7 @@ def hold(spark: Any, infos: Sequence[RunInfo], into: Path | None = None) -> list
     now, tasks of Spark's seal: in its own folder, or if that cannot be written, for this session.
     `into`: only there, as of a run that goes on."""
     found: dict[int, Held | str] = {}
-    drafts: dict[int, Path] = {}
+    unfinished: dict[int, Path] = {}
     scratch = Path(spark.conf.get("spark.local.dir"))
     for number, info in enumerate(infos):
         try:
@@ -88,22 +88,22 @@ def hold(spark: Any, infos: Sequence[RunInfo], into: Path | None = None) -> list
         if manifest is not None:
             found[number] = Held(info=info, sealed=Path(info.path, SEALED), manifest=manifest)
         else:
-            drafts[number] = begun(Path(info.path) if into is None else into, scratch)
-    said = _sealed(spark, [(infos[number], draft) for number, draft in drafts.items()])
-    for (number, draft), parts in zip(drafts.items(), said, strict=True):
-        found[number] = _held(infos[number], draft, parts)
+            unfinished[number] = begun(Path(info.path) if into is None else into, scratch)
+    said = _sealed(spark, [(infos[number], folder) for number, folder in unfinished.items()])
+    for (number, folder), parts in zip(unfinished.items(), said, strict=True):
+        found[number] = _held(infos[number], folder, parts)
     return [found[number] for number in range(len(infos))]
 
 
-def _held(info: RunInfo, draft: Path, parts: Sequence["_Said"]) -> Held | str:
+def _held(info: RunInfo, unfinished: Path, parts: Sequence["_Said"]) -> Held | str:
     wrong = next((part.wrong for part in parts if part.wrong), "")
     if wrong:
-        rmtree(draft, ignore_errors=True)
+        rmtree(unfinished, ignore_errors=True)
         return wrong
     try:
-        sealed, manifest = finish(info, draft, [json.loads(part.counts) for part in parts])
+        sealed, manifest = finish(info, unfinished, [json.loads(part.counts) for part in parts])
     except OSError as error:
-        return f"{draft}: cannot be written: {error.strerror}"
+        return f"{unfinished}: cannot be written: {error.strerror}"
     return Held(info=info, sealed=sealed, manifest=manifest)
 
 
@@ -117,23 +117,23 @@ class _Said:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """Writes one part of a run, into the draft of the `run`th: a share of its evidence, or its
-    history."""
+    """Writes one part of the `run`th run into its unfinished folder: a share of its evidence, or
+    its history."""
 
     run: int
     folder: str
-    draft: str
+    unfinished: str
     share: Share | None
 
     def done(self) -> _Said:
         """What is wrong with one run is no failure of the job."""
         try:
-            info, draft = read_run(Path(self.folder)).info, Path(self.draft)
+            info, unfinished = read_run(Path(self.folder)).info, Path(self.unfinished)
             with by_reference_counts():
                 said = (
-                    write_history(info, draft)
+                    write_history(info, unfinished)
                     if self.share is None
-                    else write_evidence(info, draft, self.share)
+                    else write_evidence(info, unfinished, self.share)
                 )
             return _Said(json.dumps(said), "")
         except UsageError as error:
@@ -142,21 +142,21 @@ class _Task:
             return _Said("", f"{self.folder}: cannot be read: {type(error).__name__}: {error}")
 
 
-def _sealed(spark: Any, drafts: Sequence[tuple[RunInfo, Path]]) -> list[list[_Said]]:
-    """Writes the drafts on Spark, or here where workers have no adapters of systems; what is said
-    of each part of each."""
-    if not drafts:
+def _sealed(spark: Any, runs: Sequence[tuple[RunInfo, Path]]) -> list[list[_Said]]:
+    """Fills the runs' unfinished folders on Spark, or here where workers have no adapters of
+    systems; what is said of each part of each."""
+    if not runs:
         return []
     here = not are_here(spark)
     cores = 1 if here else spark.sparkContext.defaultParallelism
-    most = max(1, min(_MOST_SHARES, cores // len(drafts)))
+    most = max(1, min(_MOST_SHARES, cores // len(runs)))
     tasks = [
-        _Task(run, info.path, str(draft), share)
-        for run, (info, draft) in enumerate(drafts)
+        _Task(run, info.path, str(unfinished), share)
+        for run, (info, unfinished) in enumerate(runs)
         for share in [None, *in_shares(info, most)]
     ]
     done = [task.done() for task in tasks] if here else _done(spark, tasks)
-    said: list[list[_Said]] = [[] for _ in drafts]
+    said: list[list[_Said]] = [[] for _ in runs]
     for task, each in zip(tasks, done, strict=True):
         said[task.run].append(each)
     return said

@@ -24,13 +24,13 @@ def keep(home: str, pid: str, exit_code: str, most_bytes: int, patterns: Sequenc
     number = 1 + max((int(each.name) for each in kept.glob("[0-9]*")), default=0)
     former = kept / str(number - 1)
     spent_bytes = _spent_bytes(former)
-    draft = kept / ".draft"
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(parents=True)
+    unfinished = kept / ".unfinished"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
     left_out = []
     for path in _matching(Path(home), patterns):
         name = path.relative_to(home)
-        copy, size = draft / name, path.stat().st_size
+        copy, size = unfinished / name, path.stat().st_size
         copy.parent.mkdir(parents=True, exist_ok=True)
         if _unchanged(former / name, path):
             os.link(former / name, copy)
@@ -47,8 +47,8 @@ def keep(home: str, pid: str, exit_code: str, most_bytes: int, patterns: Sequenc
         "spent_bytes": spent_bytes,
         "left_out": left_out,
     }
-    (draft / PROCESS).write_text(json.dumps(reported) + "\n")
-    draft.rename(kept / str(number))  # a copy that was cut short is none
+    (unfinished / PROCESS).write_text(json.dumps(reported) + "\n")
+    unfinished.rename(kept / str(number))  # a copy that was cut short is none
 
 
 def _matching(home: Path, patterns: Sequence[str]) -> list[Path]:

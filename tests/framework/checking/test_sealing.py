@@ -77,8 +77,10 @@ def make_run(folder: Path) -> Path:
 
 def seal(folder: Path, scratch: Path) -> Path:
     info = read_run(folder).info
-    draft = begun(folder, scratch)
-    return finish(info, draft, [write_history(info, draft), write_evidence(info, draft)])[0]
+    unfinished = begun(folder, scratch)
+    return finish(
+        info, unfinished, [write_history(info, unfinished), write_evidence(info, unfinished)]
+    )[0]
 
 
 def manifest_of(folder: Path) -> Manifest | None:
@@ -198,21 +200,23 @@ def test_one_that_cannot_be_written_is_sealed_elsewhere(tmp_path: Path) -> None:
     scratch.mkdir()
     assert begun(tmp_path / "gone", scratch).parent == scratch
     info = read_run(folder).info
-    draft = begun(scratch, scratch)
-    place, _ = finish(info, draft, [write_history(info, draft), write_evidence(info, draft)])
-    assert place == draft and not (folder / SEALED).exists()
+    unfinished = begun(scratch, scratch)
+    place, _ = finish(
+        info, unfinished, [write_history(info, unfinished), write_evidence(info, unfinished)]
+    )
+    assert place == unfinished and not (folder / SEALED).exists()
     assert len(SealedRun("n/a", place).operations) == CALLS - 1
 
 
 def test_evidence_in_shares_is_all_of_it(tmp_path: Path) -> None:
     whole, parted = (make_run(tmp_path / "n" / name) for name in "ab")
     seal(whole, tmp_path)
-    info, draft = read_run(parted).info, begun(parted, tmp_path)
-    parts = [write_history(info, draft)]
+    info, unfinished = read_run(parted).info, begun(parted, tmp_path)
+    parts = [write_history(info, unfinished)]
     parts += [
-        write_evidence(info, draft, share) for share in (Share(0, ("c2",)), Share(1, ("c1",)))
+        write_evidence(info, unfinished, share) for share in (Share(0, ("c2",)), Share(1, ("c1",)))
     ]
-    _, manifest = finish(info, draft, parts)
+    _, manifest = finish(info, unfinished, parts)
     found = [SealedRun("n", folder / SEALED).evidence for folder in (whole, parted)]
     assert (
         list(found[0]) == list(found[1]) and len(list((parted / SEALED / "events").iterdir())) > 4

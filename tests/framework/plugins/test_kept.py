@@ -110,11 +110,11 @@ def test_cost_is_bounded_and_said(home: Path) -> None:
 
 
 def test_copy_that_was_cut_short_is_none(home: Path) -> None:
-    (home / "kept" / ".draft").mkdir(parents=True)
-    (home / "kept" / ".draft" / "half").write_text("x")
+    (home / "kept" / ".unfinished").mkdir(parents=True)
+    (home / "kept" / ".unfinished" / "half").write_text("x")
     keep_there(str(home), "7", "", MUCH, PATTERNS)
     assert set(copied(home, 1)) == {"data/a.log", "data/state"}
-    assert not (home / "kept" / ".draft").exists()
+    assert not (home / "kept" / ".unfinished").exists()
 
 
 def test_machine_does_it_by_itself(home: Path) -> None:

@@ -1,6 +1,6 @@
 """Any order of administrative requests, with failovers, against a model of what they mean.
 
-Also that no decision makes a record that does not fit the state: the draft would raise.
+Nor does a decision make a record that does not fit the state: the record batch builder would raise.
 """
 
 from __future__ import annotations

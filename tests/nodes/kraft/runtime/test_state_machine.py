@@ -35,7 +35,7 @@ class Reports:
 
 
 def topic(image: Image, base_offset: int, name: str, partitions: int = 3) -> RecordBatchBuilder:
-    """A draft that creates a topic."""
+    """A record batch that creates a topic."""
     builder = RecordBatchBuilder(image, base_offset)
     topic_id = uuid.uuid5(uuid.NAMESPACE_DNS, name)
     builder.add(TopicRecord(name=name, topic_id=topic_id, deleting=False))
