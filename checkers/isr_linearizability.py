@@ -193,7 +193,7 @@ def _one_state(shown: list[Sight]) -> Iterator[Finding]:
 
 
 def _steps(shown: Iterable[Sight], leaders: set[int]) -> list[tuple[Sight, Sight]]:
-    """From a version to the next, of what clients were shown, where a client played the leader."""
+    """From a version to the next, of what clients were shown, where a synthetic broker led."""
     known: dict[int, Sight] = {}
     for sight in shown:
         known.setdefault(sight.version, sight)

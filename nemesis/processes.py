@@ -41,6 +41,7 @@ class Processes:
     pid_files: Mapping[str, str]
 
     def to_json(self) -> Victims:
+        # The act is called `deed` in ledgers of all releases: their form stays.
         return {node: {"deed": self.act, "pid_file": file} for node, file in self.pid_files.items()}
 
     def cuts_off(self, cluster: Cluster) -> Collection[str]:

@@ -17,9 +17,9 @@ from nodes.kafka.registering import Registering
 from nodes.kafka.settings import SESSION, SHORT, cluster_id
 from nodes.kafka.states import WHO_LEADS, led_log
 
-PLAYED: Final = frozenset({"committed-topic-read", "synthetic-brokers", WATCHED_LOG})
-"""Capabilities of systems whose brokers clients play, and whose log they fetch."""
-PLAYED_SINCE: Final = "3.9"
+SYNTHETIC_BROKERS: Final = frozenset({"committed-topic-read", "synthetic-brokers", WATCHED_LOG})
+"""Capabilities of systems with whose controllers clients register, and whose log they fetch."""
+SYNTHETIC_BROKERS_SINCE: Final = "3.9"
 """BrokerRegistration 4 and Fetch 17 (KIP-1022, KIP-853)."""
 
 

@@ -17,7 +17,7 @@ from nodes.disk_evidence.disk import GIVEN
 from nodes.kafka import archive, disk, formatting, java, releases, settings, software, states
 from nodes.kafka.defects import agent, tools
 from nodes.kafka.defects.catalogue import BREAKS
-from nodes.kafka.dialect import DIALECT, PLAYED, PLAYED_SINCE
+from nodes.kafka.dialect import DIALECT, SYNTHETIC_BROKERS, SYNTHETIC_BROKERS_SINCE
 
 FENCING_MARGIN_S: Final = 1.0
 """Within this time the record that fences a broker is committed, and every broker has read it."""
@@ -43,7 +43,7 @@ class KafkaSystem(System):
                 "snapshots",
             }
         )
-        | PLAYED
+        | SYNTHETIC_BROKERS
         | GIVEN
     )
 
@@ -67,8 +67,8 @@ class KafkaSystem(System):
     ) -> frozenset[str]:
         """Older controllers do not know the messages by which clients play brokers."""
         asked = [software.asked_for(settings_of.get(spec.name, {})) for spec in nodes]
-        able = all(releases.is_since(each.version, PLAYED_SINCE) for each in asked)
-        return self.capabilities if able else self.capabilities - PLAYED
+        able = all(releases.is_since(each.version, SYNTHETIC_BROKERS_SINCE) for each in asked)
+        return self.capabilities if able else self.capabilities - SYNTHETIC_BROKERS
 
     def versions(
         self, nodes: Sequence[NodeSpec], settings_of: Mapping[str, Mapping[str, str]]

@@ -197,7 +197,7 @@ def test_node_that_tells_states_of_its_own_offsets_only_is_unknown() -> None:
     assert_unknown(Convergence(), story, "one-state")
 
 
-def test_run_whose_brokers_are_all_played_had_no_partition_to_lead() -> None:
+def test_run_whose_brokers_are_all_synthetic_had_no_partition_to_lead() -> None:
     story = clean()
     story.operations = [each for each in story.operations if each.f != "describe"]
     story.heartbeat(101, 7)

@@ -150,7 +150,7 @@ def delete_before_it_settled(story: LogStory) -> None:
 
 def applied_again(story: LogStory) -> None:
     """A change whose answer was lost takes a member away, and again when it has come back."""
-    played_partition(story)
+    partition_of_a_synthetic_broker(story)
     story.op("alter-isr", "u/0", change(0, [4, 5], topic_id=THIRD), type="fail", error="X")
     story.op("alter-isr", "u/0", change(0, [4, 5], topic_id=THIRD), type="info")
     story.isr([4, 5], 4, topic_id=THIRD)
@@ -161,12 +161,12 @@ def applied_again(story: LogStory) -> None:
 
 
 def asked_for_afterwards(story: LogStory) -> None:
-    played_partition(story)
+    partition_of_a_synthetic_broker(story)
     story.isr([4, 5], 4, topic_id=THIRD)
     story.op("alter-isr", "u/0", change(0, [4, 5], topic_id=THIRD), type="info")
 
 
-def played_partition(story: LogStory) -> None:
+def partition_of_a_synthetic_broker(story: LogStory) -> None:
     story.brokers(5, 6)
     story.topic("u", THIRD)
     story.new_partition([4, 5, 6], topic_id=THIRD)
@@ -175,39 +175,39 @@ def played_partition(story: LogStory) -> None:
 
 def asked_of_another_version(story: LogStory) -> None:
     """A change that is made although the partition is no longer as it was when it was asked for."""
-    played_partition(story)
+    partition_of_a_synthetic_broker(story)
     story.op("alter-isr", "u/0", change(7, [4, 5], topic_id=THIRD), type="info")
     story.isr([4, 5], 4, topic_id=THIRD)
 
 
 def another_was_asked_for(story: LogStory) -> None:
-    played_partition(story)
+    partition_of_a_synthetic_broker(story)
     story.op("alter-isr", "u/0", change(0, [4, 6], topic_id=THIRD), type="info")
     story.isr([4, 5], 4, topic_id=THIRD)
 
 
 def refused_change(story: LogStory) -> None:
-    played_partition(story)
+    partition_of_a_synthetic_broker(story)
     story.op("alter-isr", "u/0", change(0, [4, 5], topic_id=THIRD), type="fail", error="X")
     story.isr([4, 5], 4, topic_id=THIRD)
 
 
 def left_afterwards(story: LogStory) -> None:
     """A member that asks to be let go when it has been taken away already."""
-    played_partition(story)
+    partition_of_a_synthetic_broker(story)
     story.isr([4, 5], 4, topic_id=THIRD)
     leave(story, 6)
 
 
 def another_is_fenced_next(story: LogStory) -> None:
-    played_partition(story)
+    partition_of_a_synthetic_broker(story)
     story.isr([4, 5], 4, topic_id=THIRD)
     story.fence(5)
 
 
 def fenced_later(story: LogStory) -> None:
     """Something else stands between."""
-    played_partition(story)
+    partition_of_a_synthetic_broker(story)
     story.isr([4, 5], 4, topic_id=THIRD)
     story.unfence(5)
     story.fence(6)
@@ -215,7 +215,7 @@ def fenced_later(story: LogStory) -> None:
 
 def stayed(story: LogStory) -> None:
     """A member that says that it is well, or is refused to leave."""
-    played_partition(story)
+    partition_of_a_synthetic_broker(story)
     leave(story, 6, target="active")
     leave(story, 6, type="fail", error="X")
     story.isr([4, 5], 4, topic_id=THIRD)
@@ -397,7 +397,7 @@ def test_create_that_was_under_way_with_the_delete_shows_nothing_of_it() -> None
 
 def test_members_that_are_out_of_service_or_leave_it_are_taken_away() -> None:
     story = clean()
-    played_partition(story)
+    partition_of_a_synthetic_broker(story)
     story.fence(6)
     story.isr([4, 5], 4, topic_id=THIRD)
     leave(story, 5)
@@ -419,7 +419,7 @@ def test_controller_may_say_first_what_follows_of_a_fence(anew: bool) -> None:
     """So Apache Kafka does: the partitions of a broker, then the record that puts it out of
     service, or the registration of another process."""
     story = clean()
-    played_partition(story)
+    partition_of_a_synthetic_broker(story)
     story.topic("v", FOURTH)
     story.new_partition([4, 5, 6], topic_id=FOURTH)
     story.op("alter-isr", "v/0", change(9, [4], topic_id=FOURTH), type="fail", error="X")
@@ -442,7 +442,7 @@ def test_leaders_that_no_client_plays_ask_without_being_heard() -> None:
 
 def test_what_begins_in_the_ns_in_which_it_takes_effect_may_be_its_cause() -> None:
     story = clean()
-    played_partition(story)
+    partition_of_a_synthetic_broker(story)
     for f, key, value, effect in (
         ("create", "v", {}, lambda: created(story, FOURTH, "v")),
         ("delete", "v", None, lambda: story.drop("v", FOURTH)),

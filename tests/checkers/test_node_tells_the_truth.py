@@ -659,7 +659,7 @@ def half_a_batch_though_the_process_ended_in_good_order(story: DiskStory) -> Non
 
 
 @PLANTED.violation("g301a", "CRC 99 at offset 0", "CRC 10", on=clean)
-def guest_that_tells_of_another_record(story: DiskStory) -> None:
+def extra_broker_that_reports_another_record(story: DiskStory) -> None:
     story.event("g301a", "boot", replica_id=301, broker_id=301, log_start=0, log_end=0)
     story.tell_append("g301a", 0, 1, 99)
     story.write("g301a", 0, 1, 10)
@@ -701,20 +701,20 @@ def answer_to_an_observer_of_which_a_node_does_not_tell(story: DiskStory) -> Non
 
 
 @PLANTED.violation("2 answers to list-offsets by b1, and it told of 1")
-def ends_that_an_observer_was_told_and_a_node_does_not_tell_of(story: DiskStory) -> None:
+def ends_that_an_observer_was_shown_and_a_node_does_not_report(story: DiskStory) -> None:
     story.serve("b1", "ListOffsets", topic="t")
     story.op("list-offsets", "t/0", {"at": "latest"}, {"offset": 1}, node="b1")
     story.ask("b1", "log-ends", {"ends": [{"key": "t/0", "offset": 1}]})
 
 
 @PLANTED.violation("1 answers to produce by b1, and it told of 0")
-def refusal_that_is_told_in_place_of_an_answer(story: DiskStory) -> None:
+def refusal_that_is_reported_in_place_of_an_answer(story: DiskStory) -> None:
     story.serve("b1", "Produce", code=6, topic="t")
     story.op("produce", "t/0", {"value": 1, "acks": "all"}, {"offset": 1}, node="b1")
 
 
 @PLANTED.violation("1 answers to fetch by b1, and it told of 0")
-def fetch_of_a_replica_that_is_told_in_place_of_a_clients(story: DiskStory) -> None:
+def fetch_of_a_replica_that_is_reported_in_place_of_a_clients(story: DiskStory) -> None:
     story.serve("b1", "Fetch", topic_id=TOPIC, replica_id=5)
     story.op("fetch", "t/0", {"from": 0}, {"records": []}, node="b1")
 
@@ -779,7 +779,7 @@ def test_that_there_is_no_such_topic_is_an_answer(f: str) -> None:
     assert_not_accused(judged(story))
 
 
-def test_observer_that_was_told_of_no_end_may_have_been_refused() -> None:
+def test_observer_that_was_shown_no_end_may_have_been_refused() -> None:
     story = complete()
     story.serve("b1", "ListOffsets", code=6, topic="t")
     story.ask("b1", "log-ends", {"ends": []})

@@ -309,7 +309,7 @@ def asked(story: Story, high_watermark: int, *, log_end: int = 5, epoch: int = 1
     return story.ask("c1", "describe-quorum", {**answer, "voters": voters})
 
 
-def told(*isr: str) -> Story:
+def shown_to_the_observer(*isr: str) -> Story:
     """No client can read who is in sync: what the voters' disks have says it, up to where it was
     committed when the observer asked; then all brokers are stopped."""
     story = unread()
@@ -328,12 +328,14 @@ def told(*isr: str) -> Story:
 
 
 def test_who_is_in_sync_the_metadata_log_tells_where_clients_cannot_read_it() -> None:
-    assert_clean(told())
-    assert counts(told())["same-batches"] == 12
+    assert_clean(shown_to_the_observer())
+    assert counts(shown_to_the_observer())["same-batches"] == 12
 
 
 @PLANTED.violation(
-    "b2, in the ISR by operation", "and the record at offset 3, has nothing at offset 3", on=told
+    "b2, in the ISR by operation",
+    "and the record at offset 3, has nothing at offset 3",
+    on=shown_to_the_observer,
 )
 def tail_that_a_member_by_disks_lost(story: Story) -> None:
     story.disks.restart("b2")
@@ -341,19 +343,21 @@ def tail_that_a_member_by_disks_lost(story: Story) -> None:
     lies(story, "b2", 3)
 
 
-@PLANTED.violation("b1 has offsets 5 to 5", "b2", "CRC 77", "and the record at offset 3", on=told)
+@PLANTED.violation(
+    "b1 has offsets 5 to 5", "b2", "CRC 77", "and the record at offset 3", on=shown_to_the_observer
+)
 def other_bytes_of_members_by_disks(story: Story) -> None:
     write(story, 5, 1, "b2", crc=77)
 
 
 def test_a_read_of_clients_counts_more_than_the_metadata_log() -> None:
-    story = told(*REPLICAS)
+    story = shown_to_the_observer(*REPLICAS)
     read(story, "b1", "b2")
     assert_clean(story)
 
 
-def test_what_is_told_after_the_last_question_is_not_asked_of_members_by_disks() -> None:
-    story = told()
+def test_what_is_shown_after_the_last_question_is_not_asked_of_members_by_disks() -> None:
+    story = shown_to_the_observer()
     fetch(story, 9, 1, "b2")
     assert_clean(story)
     asked(story, 4)
@@ -397,7 +401,7 @@ def of_a_leader_whose_log_nobody_tells(story: Story) -> None:
 def test_answers_that_may_be_out_of_date_say_nothing_of_who_is_in_sync(
     change: Callable[[Story], None],
 ) -> None:
-    story = told(*REPLICAS)
+    story = shown_to_the_observer(*REPLICAS)
     change(story)
     assert_clean(story)
     (same, *_) = judged(story).clauses
@@ -405,7 +409,7 @@ def test_answers_that_may_be_out_of_date_say_nothing_of_who_is_in_sync(
 
 
 def test_voters_whose_disks_were_not_collected_do_not_tell_who_is_in_sync() -> None:
-    story = told(*REPLICAS)
+    story = shown_to_the_observer(*REPLICAS)
     story.disks.lost = {"c2"}
     assert_clean(story)
     (same, *_) = judged(story).clauses
@@ -413,20 +417,20 @@ def test_voters_whose_disks_were_not_collected_do_not_tell_who_is_in_sync() -> N
 
 
 def test_members_of_a_topic_that_is_gone_owe_nothing() -> None:
-    story = told(*REPLICAS)
+    story = shown_to_the_observer(*REPLICAS)
     assert accused(story) == {SAME_BATCHES.name}
     metadata(story, "RemoveTopicRecord")
     assert not accused(story)
 
 
 def test_members_from_outside_the_isr_owe_nothing_where_they_may_lead() -> None:
-    story = told(*REPLICAS)
+    story = shown_to_the_observer(*REPLICAS)
     story.plan["settings"] = {"c1": {"unclean.leader.election.enable": "true"}}
     assert not accused(story)
 
 
 def test_logs_that_are_compacted_are_not_compared_by_disks_either() -> None:
-    story = told(*REPLICAS)
+    story = shown_to_the_observer(*REPLICAS)
     story.op("create", "t", {"configs": [["cleanup.policy", "compact"]]}, type="info")
     assert not accused(story)
 

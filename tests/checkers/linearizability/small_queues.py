@@ -16,7 +16,7 @@ class _Operation:
 
 def small_queue(rng: random.Random) -> EncodedHistory:
     """Up to 13 operations of up to five clients."""
-    operations = _played(
+    operations = _interleaved(
         rng,
         count=rng.randrange(2, 14),
         clients=rng.randrange(1, 6),
@@ -56,7 +56,7 @@ def written(text: str) -> EncodedHistory:
     return encoded(operations)
 
 
-def _played(
+def _interleaved(
     rng: random.Random, count: int, clients: int, info: float, enqueues: float
 ) -> list[_Operation]:
     """Clients take turns at random: each invokes, takes effect, returns."""

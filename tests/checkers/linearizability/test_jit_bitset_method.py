@@ -73,7 +73,7 @@ class Script:
         self.log.append("is made")
         return self.made
 
-    def played(self, patch: pytest.MonkeyPatch) -> int:
+    def followed(self, patch: pytest.MonkeyPatch) -> int:
         patch.setattr(kernel, "_walk_few", lambda *_: self.walk("few"))
         patch.setattr(kernel, "_walk_wide", lambda *_: self.walk("wide"))
         patch.setattr(kernel, "save", lambda *given: self.says(f"save at {given[-1]}"))
@@ -130,7 +130,7 @@ ONE = {"waiting": 1}
 def test_what_follows_on_how_a_walk_ends(
     script: Script, ends: int, log: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert script.played(monkeypatch) == ends
+    assert script.followed(monkeypatch) == ends
     assert "; ".join(script.log) == log
 
 
@@ -139,7 +139,7 @@ def test_snapshots_are_a_ring_and_those_gone_back_over_are_made_again(
 ) -> None:
     ends = [*[PAUSE] * 18, DEAD, PAUSE, PAUSE, ORDERED]
     script = Script([(how, ONE) for how in ends], back={18: 5})
-    script.played(monkeypatch)
+    script.followed(monkeypatch)
     saved = [int(each[8:]) for each in script.log if each.startswith("save")]
     assert saved == [*range(16), 0, 1, 5, 6]
 
@@ -152,7 +152,7 @@ def test_pending_operations_keep_their_slots_up_to_the_last_dead_end(
     dead = [(DEAD, {"returns": 5}), (DEAD, {"returns": 3})]
     first = (PAUSE, {"optional": 1, "waiting": 1, "returns": 0})
     script = Script([first, *dead, *pauses, (ORDERED, {})])
-    assert script.played(monkeypatch) == ORDERED
+    assert script.followed(monkeypatch) == ORDERED
     log = [each for each in script.log if not each.startswith(("who", "back"))]
     assert log[:5] == ["few", "save at 0", "few", "wide", "wide"]
     assert log[5:] == ["save at 1", "wide", "save at 2", "wide", "give up", "save at 3", "wide"]
@@ -166,7 +166,7 @@ def test_so_many_dead_ends_are_enough(
     fields = {"waiting": waiting}
     walks = [(PAUSE, fields), *[(DEAD, fields)] * (dead + 1)]
     script = Script(walks, [BEGIN + each % 4 for each in range(dead + 1)], rows=rows)
-    assert script.played(monkeypatch) == AGAIN
+    assert script.followed(monkeypatch) == AGAIN
     went = [each for each in script.log if each.startswith("back")]
     assert went == [
         f"back for {BEGIN + each % 4} from 1, {each + 1} wanted" for each in range(dead)
@@ -183,7 +183,7 @@ def test_nothing_is_known_of_pending_operations_of_the_key_before(
     walks = [(PAUSE, {"waiting": 1}), (PAUSE, {"waiting": 4}), (ORDERED, {"waiting": 2})]
     script = Script(walks)
     script.pending["called"][:4] = [BEGIN + 9, BEGIN + 1, BEGIN + 5, BEGIN + 30]
-    script.played(monkeypatch)
+    script.followed(monkeypatch)
     marks = script.pending["mark"].tolist()
     assert [row for row in range(41) if marks[row] != USED] == [1, 5, 9, 30]
     assert all(marks[row] == 0 for row in (1, 5, 9, 30))

@@ -366,8 +366,8 @@ def test_processes_beside_a_node_have_lanes_of_their_own(tmp_path: Path) -> None
     beside = tmp_path / "run/nodes/b1/extra/301a"
     beside.mkdir(parents=True)
     lines = (tmp_path / "run/nodes/b1/events.jsonl").read_text().splitlines()
-    guest = [json.dumps({**json.loads(line), "node": "g301a"}) for line in lines]
-    (beside / "events.jsonl").write_text("\n".join(guest) + "\n")
+    extra = [json.dumps({**json.loads(line), "node": "g301a"}) for line in lines]
+    (beside / "events.jsonl").write_text("\n".join(extra) + "\n")
     by_node: dict[str, list[Span]] = {}
     for span in read_run(tmp_path / "run").spans:
         by_node.setdefault(span.node, []).append(replace(span, node=""))

@@ -214,7 +214,7 @@ def test_nodes() -> None:
 
 
 def test_processes_beside_the_nodes_are_no_nodes() -> None:
-    spans = [span("down", 2.0, 5.0, node="guest"), span("down", 2.0, 3.0, node="b1")]
+    spans = [span("down", 2.0, 5.0, node="extra"), span("down", 2.0, 3.0, node="b1")]
     said = lines(run_of(spans=spans, plan={"nodes": {"b1": {}}}))["nodes"]
     assert said == "down once (longest 1.0 s)"
 

@@ -94,9 +94,9 @@ def test_no_more_is_advertised_than_is_served() -> None:
 
 
 @pytest.mark.parametrize("version", [12, 15])
-@pytest.mark.parametrize(("asks", "told"), [(-1, None), (-2, None), (0, 0), (5, 5)])
+@pytest.mark.parametrize(("asks", "reported"), [(-1, None), (-2, None), (0, 0), (5, 5)])
 def test_the_event_of_a_fetch_tells_which_broker_replicates(
-    node: Node, monkeypatch: pytest.MonkeyPatch, version: int, asks: int, told: int | None
+    node: Node, monkeypatch: pytest.MonkeyPatch, version: int, asks: int, reported: int | None
 ) -> None:
     data = node.data
     assert data is not None
@@ -110,7 +110,7 @@ def test_the_event_of_a_fetch_tells_which_broker_replicates(
     for request in (fetch, blank(request_schema(3, 12))):
         data.serve(RequestContext("CLIENT", "test", None, request, lambda _: None))
     assert [(each["api"], each["replica_id"]) for each in events] == [
-        ("Fetch", told),
+        ("Fetch", reported),
         ("Metadata", None),
     ]
 

@@ -236,10 +236,10 @@ def ended(home: Path) -> list[kinds.ProcessEnded]:
 
 
 def test_process_of_a_workload_has_the_name_it_was_given(home: Path) -> None:
-    guest = home / "extra" / "301a"
-    MetadataLog(metadata(guest)).close()
+    extra = home / "extra" / "301a"
+    MetadataLog(metadata(extra)).close()
     assert {each.node for each in evidence(home, kinds.LogOnDisk)} == {"c1", "301a"}
-    (guest / "server.properties").write_text("node.name=g301a\nprocess.roles=broker\n")
+    (extra / "server.properties").write_text("node.name=g301a\nprocess.roles=broker\n")
     assert {each.node for each in evidence(home, kinds.LogOnDisk)} == {"c1", "g301a"}
 
 
