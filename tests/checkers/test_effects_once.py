@@ -304,7 +304,7 @@ def create_that_began_later_than_the_log_was_shown(story: LogStory) -> None:
 
 @PLANTED.violation("nobody asked for that", on=kept)
 def change_that_was_asked_for_when_clients_were_shown_it(story: LogStory) -> None:
-    played_partition(story)
+    partition_of_a_synthetic_broker(story)
     story.isr([4, 5], 4, topic_id=THIRD)
     shown(story)
     story.op("alter-isr", "u/0", change(0, [4, 5], topic_id=THIRD), type="info")
@@ -312,7 +312,7 @@ def change_that_was_asked_for_when_clients_were_shown_it(story: LogStory) -> Non
 
 @PLANTED.violation("takes [6], in service", on=kept)
 def member_that_leaves_when_it_is_shown_to_be_out(story: LogStory) -> None:
-    played_partition(story)
+    partition_of_a_synthetic_broker(story)
     story.isr([4, 5], 4, topic_id=THIRD)
     shown(story)
     leave(story, 6)
