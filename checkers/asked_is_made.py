@@ -24,6 +24,7 @@ from framework.evidence.changes import (
     TOPIC_RESOURCE,
     Change,
     ConfigSet,
+    OtherChange,
     PartitionCreated,
     TopicCreated,
 )
@@ -240,8 +241,8 @@ def _replicas(reported: Sequence[int] | None) -> Replicas | None:
 
 
 def _records(log: CommittedLog) -> Iterator[tuple[Shown, int]]:
-    """Each topic with what stands around its record: its configuration before it or behind it,
-    then its partitions; and when somebody had applied that."""
+    """Each topic with what stands around its record: its configuration before it or behind it, and
+    what Kafka clears as that is set, then its partitions; and when somebody had applied that."""
     for change, by_ns in zip(log.records, log.by_ns, strict=True):
         if not isinstance(change, TopicCreated):
             continue
@@ -252,10 +253,10 @@ def _records(log: CommittedLog) -> Iterator[tuple[Shown, int]]:
         made: list[Change] = [*before, change]
         partitions: dict[int, Replicas | None] = {}
         after = log.at(change.offset + 1)
-        while isinstance(after, ConfigSet | PartitionCreated):
+        while isinstance(after, ConfigSet | OtherChange | PartitionCreated):
             if isinstance(after, PartitionCreated) and after.topic_id == change.topic_id:
                 partitions[after.partition] = after.replicas
-            elif partitions or not _configures(after, change):
+            elif partitions or not (isinstance(after, OtherChange) or _configures(after, change)):
                 break
             elif isinstance(after, ConfigSet):
                 _configure(configs, after)

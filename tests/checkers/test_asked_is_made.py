@@ -86,6 +86,31 @@ def test_clean_run_is_accepted() -> None:
     assert outcome.figures == {"answers": 2, "reads": 7, "log": 3, "configurations": 2}
 
 
+@pytest.mark.parametrize("replicas", [[[4, 5], [5, 4]], []])
+def test_what_kafka_clears_as_it_sets_a_configuration_stands_in_between(
+    replicas: list[list[int]],
+) -> None:
+    """Kafka does so with `min.insync.replicas` since it has eligible leader replicas."""
+    story = LogStory(readers=("c1",))
+    create(story, "u", ASKED, NEXT)
+    story.topic("u", NEXT)
+    story.config("retention.ms", "60000", "u")
+    story.record("ClearElrRecord", topic_name="u")
+    for number, each in enumerate(replicas):
+        story.new_partition(each, number, NEXT)
+    logged(story, "v", FIFTH, *MADE)
+    outcome = asked_is_made(story.run_events())
+    assert outcome.figures["log"] == 1
+    assert [each.message for each in outcome.findings] == (
+        []
+        if replicas
+        else [
+            f"topic u, id {NEXT}, that operation 0 asked for, has the partitions [], not 0 to 1: "
+            "the log"
+        ]
+    )
+
+
 def test_what_nobody_shows_is_unknown() -> None:
     """A create's own answer is an echo."""
     story = Story()
