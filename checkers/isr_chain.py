@@ -44,6 +44,7 @@ from checkers.folds.isr import (
 )
 from checkers.folds.roles import BROKER, with_roles
 from checkers.folds.service import OF_BROKERS, OfBroker, Service
+from checkers.folds.shown_states import SHOWN_FS
 from checkers.folds.values import alter_isr, altered_isr
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
@@ -61,7 +62,7 @@ from framework.evidence.kinds import (
 )
 from framework.evidence.run_events import RunEvents, uncollected, unreported
 from framework.history.pairing import Operation
-from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
+from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
 NO_EPOCH: Final = -1
 CHAIN: Final = Clause(
@@ -114,11 +115,13 @@ MEMBERS: Final = Clause(
 ENOUGH: Final = Clause(
     name="enough-replicas",
     says="A produce with acks of all is answered ok only where the ISR is large enough",
-    compares="acknowledged produces to topics that ask for more than one in-sync replica",
+    compares="acknowledged produces to topics that ask for more than one in-sync replica, of which "
+    "it is known what their leader took for its ISR",
     floor=2,
     because="one may have met a large ISR by chance",
-    sources=(CLIENTS, EVENTS),
-    blind="a leader that did not know yet that its ISR had shrunk",
+    sources=(CLIENTS, LEDGER, DISKS, EVENTS),
+    blind="a leader that did not know yet that its ISR had shrunk; without events, an ISR that was "
+    "small for a shorter time than the observer lets pass between two questions",
 )
 WATERMARK: Final = Clause(
     name="watermark-held",
@@ -701,6 +704,7 @@ class IsrChain(RunChecker):
         isr_chain,
         evidence=(Change, Decided, IsrDecided, PartitionCommitted),
         disk=(*DISK_KINDS, PartitionLogOnDisk, PartitionOffsetSaved),
-        fs=(*FS, *SYNTHETIC_FS, *LIFE_FS, *IN_SYNC_FS),
+        fs=(*FS, *SYNTHETIC_FS, *LIFE_FS, *IN_SYNC_FS, *SHOWN_FS),
+        observations=True,
         faults=True,
     )

@@ -4,6 +4,9 @@ Each value is unique, so that the final reads say what became of every produce. 
 idempotent or not, and ask for all, one or no acknowledgements; consumers go on from where they
 were, and now and then seek. At the end every partition is read from its beginning.
 
+Every other topic, the first among them, asks for two in-sync replicas where it has three: what all
+have acknowledged there no single broker can lose. On the others the last replica goes on alone.
+
 Where a flood is asked for, brokers are sent produces without pause beside that, to a topic of its
 own: for some seconds, then for as long not, in turns, so that both stand side by side in a run.
 """
@@ -54,6 +57,7 @@ FINAL_CONSUMER: Final = "final"
 ACKS: Final = {"all": 80, "1": 15, "0": 5}
 IDEMPOTENT_SHARE: Final = 0.7
 PRODUCE_SHARE, LIST_SHARE, SEEK_SHARE = 0.5, 0.06, 0.02
+LEAST_IN_SYNC: Final = (("min.insync.replicas", "2"),)
 FLOODED: Final = "flood"
 """The topic of floods; who leads its partitions is the only replica, and never another."""
 QUIET: Final = 1.5
@@ -96,6 +100,13 @@ class LogOptions:
         numbers = range(self.partitions)
         return [partition_key(topic, number) for topic in self.names for number in numbers]
 
+    def created(self, brokers: int) -> Mapping[str, CreateTopic]:
+        """Names to what is asked for, where so many brokers can hold it."""
+        topic = CreateTopic(partitions=self.partitions, replication=self.replicas)
+        enough = min(self.replicas, brokers) > 2
+        safe = replace(topic, configs=LEAST_IN_SYNC if enough else None)
+        return {name: topic if number % 2 else safe for number, name in enumerate(self.names)}
+
 
 class Log(KafkaWorkload):
     """The `log` workload."""
@@ -114,13 +125,14 @@ class Log(KafkaWorkload):
             self.min_threads += 1
 
     def generator(self, options: WorkloadOptions) -> Generator:
+        count = len(brokers(options.nodes))
+        topics = self._options.created(count)
         if not self._options.flood:
-            return LogOperations(options=self._options)
-        partitions = len(brokers(options.nodes))
-        flooded = {FLOODED: CreateTopic(partitions=partitions, replication=1)}
+            return LogOperations(options=self._options, topics=topics)
+        flooded = {FLOODED: CreateTopic(partitions=count, replication=1)}
         return reserve(
             (1, floods(self._options)),
-            default=LogOperations(options=self._options, also=flooded),
+            default=LogOperations(options=self._options, topics={**topics, **flooded}),
         )
 
     def final_generator(self, options: WorkloadOptions) -> Generator:
@@ -142,10 +154,10 @@ def floods(options: LogOptions) -> Generator:
 class LogOperations:
     """Endless. `positions`: how far each consumer is; `reading`: who has a fetch under way, for
     a consumer waits for one before it sends the next; `lost`: consumers whose position is no
-    longer in the log; `also`: topics to create beside those of the options."""
+    longer in the log; `topics`: those to create first."""
 
     options: LogOptions
-    also: Mapping[str, CreateTopic] = field(default_factory=dict)
+    topics: Mapping[str, CreateTopic] = field(default_factory=dict)
     created: frozenset[str] = frozenset()
     positions: Mapping[Reader, int] = field(default_factory=dict)
     reading: Mapping[Process, Reader] = field(default_factory=dict)
@@ -165,12 +177,10 @@ class LogOperations:
 
     def _create(self) -> Invocation | None:
         """The topics come first; a create that failed is tried again."""
-        topic = CreateTopic(partitions=self.options.partitions, replication=self.options.replicas)
-        wanted = {**dict.fromkeys(self.options.names, topic), **self.also}
-        missing = next((name for name in wanted if name not in self.created), None)
+        missing = next((name for name in self.topics if name not in self.created), None)
         if missing is None:
             return None
-        return op("create", key=missing, value=wanted[missing].to_json())
+        return op("create", key=missing, value=self.topics[missing].to_json())
 
     def _data(self, rng: random.Random) -> Invocation | None:
         keys = self.options.keys

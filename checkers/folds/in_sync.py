@@ -4,7 +4,7 @@ The settings' names are those of Kafka's topics, as clients give them.
 """
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -12,17 +12,24 @@ from typing import Final, TypeVar
 
 from checkers.folds.brokers import ids_of
 from checkers.folds.isr import Key
+from checkers.folds.shown_states import Between, ShownStates
 from checkers.folds.values import log_answer, produce_of
 from framework.checking.findings import finding
-from framework.evidence.changes import ConfigSet, PartitionState, TopicCreated
+from framework.evidence.changes import (
+    ConfigSet,
+    PartitionCreated,
+    PartitionState,
+    TopicCreated,
+)
 from framework.evidence.clocks import earliest_ns, latest_ns
+from framework.evidence.ids import Offset
 from framework.evidence.kinds import (
     DISK,
     PartitionCommitted,
     PartitionLogOnDisk,
     PartitionOffsetSaved,
 )
-from framework.evidence.run_events import RunEvents, unshown
+from framework.evidence.run_events import RunEvents, unreported, unshown
 from framework.history.pairing import Operation
 from framework.plugins.checker import Count, Finding
 
@@ -36,18 +43,26 @@ TOPIC: Final = 2
 @dataclass(slots=True)
 class Settings:
     """What a run's topics and nodes are set to, at any time of it. `topics`: id -> name; `values`:
-    (topic's name, None: of all) and setting -> the values that it ever had."""
+    (topic's name, None: of all) and setting -> the values that it ever had. `own`: settings that a
+    topic was made with and kept: what holds for all does not hold for it."""
 
     topics: dict[str, str] = field(default_factory=dict)
     values: dict[tuple[str | None, str], set[str]] = field(default_factory=lambda: defaultdict(set))
+    own: set[tuple[str | None, str]] = field(default_factory=set)
 
     @classmethod
     def of(cls, events: RunEvents) -> "Settings":
         found = cls({each.topic_id: each.name for each in events.of(TopicCreated)})
+        made, removed = _made(events, found.topics), set[tuple[str | None, str]]()
         for each in events.of(ConfigSet):
-            if each.value is not None:
-                whose = each.resource if each.resource_type == TOPIC else None
-                found.values[whose, each.name].add(each.value)
+            whose = each.resource if each.resource_type == TOPIC else None
+            if each.value is None:
+                removed.add((whose, each.name))
+                continue
+            found.values[whose, each.name].add(each.value)
+            if whose in made and each.offset < made[whose]:
+                found.own.add((whose, each.name))
+        found.own -= removed
         for of_node in (events.plan.get("settings") or {}).values():
             for name in (UNCLEAN, LEAST):
                 if name in of_node:
@@ -63,8 +78,21 @@ class Settings:
         return min((int(each) for each in self._of(topic_id, LEAST) if each.isdecimal()), default=1)
 
     def _of(self, topic_id: str, name: str) -> set[str]:
-        own = self.values.get((self.topics.get(topic_id), name), set())
-        return own | self.values.get((None, name), set())
+        whose = self.topics.get(topic_id), name
+        of_all = set() if whose in self.own else self.values.get((None, name), set())
+        return self.values.get(whose, set()) | of_all
+
+
+def _made(events: RunEvents, topics: Mapping[str, str]) -> dict[str, Offset]:
+    """Names of topics that were made but once -> the record of their first partition, before which
+    is what they were made with."""
+    once = {name for name, count in Counter(topics.values()).items() if count == 1}
+    found: dict[str, Offset] = {}
+    for each in events.of(PartitionCreated):
+        name = topics.get(each.topic_id)
+        if name in once:
+            found[name] = min(each.offset, found.get(name, each.offset))
+    return found
 
 
 # --- acknowledgements ---------------------------------------------------------------------
@@ -73,38 +101,57 @@ class Settings:
 def answered_short(
     events: RunEvents, records: Mapping[Key, Sequence[PartitionState]], settings: Settings
 ) -> tuple[Count, list[Finding]]:
-    """Acknowledged produces to partitions whose leader had itself applied that its ISR is too
-    small, from before the produce began to after its end, with nothing after that which anybody had
-    applied: a leader may hear of a change by its answer. `records`: by partition, in the order of
-    the log."""
+    """Acknowledged produces to partitions whose leader knew all the while that its ISR is too
+    small: by what it showed of it before and after; or as it had itself applied that before the
+    produce began, and nobody anything after that till its end, for a leader may hear of a change by
+    its answer. And of how many it is known what it went by. `records`: by partition, in the order
+    of the log."""
     asked = {key: settings.least(key[0]) for key in records if settings.least(key[0]) > 1}
     if not asked:
         return "no topic asks for more than one in-sync replica", []
     by_name = {f"{settings.topics.get(key[0])}/{key[1]}": key for key in asked}
-    produced = {by_name.get(str(each.key)) for each in _acknowledged(events.operations)}
-    states: dict[Key, list[PartitionState]] = defaultdict(list)
+    produced = [
+        (each, by_name[str(each.key)])
+        for each in _acknowledged(events.operations)
+        if str(each.key) in by_name
+    ]
+    if not produced:
+        return "no produce to a topic that asks for more than one was acknowledged by all", []
+    states: dict[Key, list[PartitionState]] = {key: [] for _, key in produced}
     for each in events.of(PartitionState):
-        if each.source != DISK and each.key in produced:
+        if each.source != DISK and each.key in states:
             states[each.key].append(each)
     applied = {key: Applied.of(own) for key, own in states.items()}
+    shown = ShownStates.of(events, {key: records[key] for key in states})
     compared, findings = 0, list[Finding]()
-    for operation in _acknowledged(events.operations):
-        key = by_name.get(str(operation.key))
-        if key is None:
-            continue
-        compared += 1
-        state = applied[key].all_along(operation) if key in applied else None
-        if state is not None and len(state.isr) < asked[key]:
-            findings.append(
-                finding(
-                    f"operation {operation.index} produced to {operation.key} with acks of all and "
-                    f"was answered ok by {operation.node}, which knew that the ISR was "
-                    f"{sorted(state.isr)}; {asked[key]} in-sync replicas are asked for",
-                    [operation],
-                    [state],
-                )
-            )
+    for operation, key in produced:
+        between, state = shown.around(operation, key), applied[key].all_along(operation)
+        compared += between is not None or state is not None
+        if between is not None and all(len(each.isr) < asked[key] for each in between.states):
+            findings.append(_short(operation, asked[key], between.states[0], between))
+        elif state is not None and len(state.isr) < asked[key]:
+            findings.append(_short(operation, asked[key], state))
+    if not shown.answers and (why := unreported(events.plan)):
+        return f"{why}, and nobody asked them of partitions", findings
     return compared, findings
+
+
+def _short(
+    operation: Operation, asked: int, state: PartitionState, shown: Between | None = None
+) -> Finding:
+    witnesses, how = [operation], ""
+    if shown is not None:
+        witnesses += shown.answers
+        how = ", as it showed by " + " and ".join(
+            f"operation {each.index}" for each in shown.answers
+        )
+    return finding(
+        f"operation {operation.index} produced to {operation.key} with acks of all and was "
+        f"answered ok by {operation.node}, which knew that the ISR was {sorted(state.isr)}{how}; "
+        f"{asked} in-sync replicas are asked for",
+        witnesses,
+        [state],
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import pytest
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judging import assert_unknown, judged, silent
+from judging import assert_unknown, clause_of, judged, silent
 from planted_isr import changed, source
 from planted_runs import NODES, TOPIC, Story, assert_invalid, assert_valid, change, item, shown
 
@@ -143,6 +143,23 @@ def shrunk(story: Story) -> None:
 def acknowledged_by_too_few(story: Story) -> None:
     shrunk(story)
     produce(story, 1)
+
+
+@PLANTED.violation("knew that the ISR was [4], as it showed by operation", "2 in-sync replicas")
+def acknowledged_by_too_few_as_disks_and_answers_tell(story: Story) -> None:
+    shrunk(story)
+    shows_its_isr(story, [4])
+    story.wait(1_000)
+    produce(story, 1)
+    story.wait(2_000)
+    shows_its_isr(story, [4])
+    to_disks(story)
+
+
+def shows_its_isr(story: Story, isr: list[int]) -> None:
+    """Of t/1, b1 to the observer."""
+    topic = {"name": "t", "topic_id": TOPIC, "partitions": [{**shown(1, isr), "partition": 1}]}
+    story.ask("b1", "describe-topics", {"brokers": [], "topics": [topic]})
 
 
 @PLANTED.violation("was acknowledged by all below offset 4", "the log of b3", "ends at 2")
@@ -643,6 +660,28 @@ def test_what_a_snapshot_took_the_place_of_may_have_put_a_member_into_service() 
 
 
 # --- what is counted ----------------------------------------------------------------------
+
+
+def test_leader_that_tells_nothing_of_its_isr_is_not_counted() -> None:
+    story = clean()
+    story.events = [each for each in story.events if (each.node, each.type) != ("b1", "apply")]
+    assert_unknown(IsrChain(), story, "enough-replicas")
+    shows_its_isr(story, [4, 5, 6])
+    story.wait(1_000)
+    for _ in range(2):
+        produce(story, 1)
+    assert judged(IsrChain(), story).verdict is Verdict.VALID
+
+
+def test_disks_and_answers_show_an_isr_that_is_large_enough() -> None:
+    story = clean()
+    shows_its_isr(story, [4, 5, 6])
+    story.wait(1_000)
+    for _ in range(2):
+        produce(story, 1)
+    to_disks(story)
+    found = clause_of(judged(IsrChain(), story), "enough-replicas")
+    assert (found.verdict, found.compared) == (Verdict.VALID, 2), found
 
 
 def compared(story: Story) -> dict[str, tuple[int, int]]:

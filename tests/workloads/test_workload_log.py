@@ -4,11 +4,13 @@ import random
 from collections import Counter, defaultdict
 from dataclasses import replace
 
+import pytest
 from histories import pairs
 
 from framework.generators import clients, simulate, stagger
 from framework.history.event import Event
 from framework.plugins.outcomes import OUT_OF_RANGE, PRESENT
+from framework.plugins.system import NodeSpec
 from framework.plugins.workload import WorkloadOptions
 from workloads.base import ATTEMPTS
 from workloads.log import FINAL_CONSUMER, Log, LogOperations, LogOptions, final_fetches
@@ -104,6 +106,34 @@ def test_topics_partitions_and_replicas_are_as_asked_for() -> None:
     assert list(created.values()) == [{"partitions": 5, "replication": 1}] * 3
     assert {str(e.key) for e in history if e.f == "produce"} == set(asked.keys)
     assert len(asked.keys) == 15
+
+
+def test_every_other_topic_asks_for_two_in_sync_replicas_of_three() -> None:
+    created = LogOptions(topics=3).created(brokers=3)
+    assert {name: each.to_json().get("configs") for name, each in created.items()} == {
+        "log-0": [["min.insync.replicas", "2"]],
+        "log-1": None,
+        "log-2": [["min.insync.replicas", "2"]],
+    }
+
+
+@pytest.mark.parametrize(("replicas", "brokers"), [(2, 3), (3, 2), (1, 1), (3, 0)])
+def test_where_one_broker_that_is_gone_would_stop_all_no_topic_asks_for_two(
+    replicas: int, brokers: int
+) -> None:
+    created = LogOptions(replicas=replicas).created(brokers).values()
+    assert [each.configs for each in created] == [None, None]
+
+
+def test_the_topics_are_asked_for_as_the_cluster_can_hold_them() -> None:
+    nodes = [NodeSpec(name=f"b{n}", roles=frozenset({"broker"}), ports={}) for n in (1, 2, 3)]
+    options = WorkloadOptions(seed=0, threads=4, rate=50.0, nodes=nodes)
+    generator = clients(stagger(1 / 50, Log().generator(options)))
+    history = simulate(generator, threads=4, seed=0, completion=ReferenceLog(), max_ops=100)
+    asked = {
+        e.key: e.value.get("configs") for e in history if e.f == "create" and e.type == "invoke"
+    }
+    assert asked == {"log-0": [["min.insync.replicas", "2"]], "log-1": None}
 
 
 def test_nothing_is_produced_before_the_topics_are_there() -> None:

@@ -229,19 +229,23 @@ def read(f: str, **value: Any) -> Invocation:
 
 @pytest.mark.parametrize("brokers", [1, 3, 4])
 def test_partitions_are_on_the_clusters_own_brokers(brokers: int) -> None:
-    """Others may be registered, who hold no data: the placement is no controller's choice."""
+    """Others may be registered, who hold no data: the placement is no controller's choice. The
+    configuration that is asked for stays."""
     every = [Broker() for _ in range(brokers)]
     ids = {4 + number for number in range(brokers)}
     with clients(*every) as make_client:
         client = make_client()
         for topic in TOPICS:
-            value = {"partitions": PARTITIONS, "replication": REPLICAS}
+            value: Any = {"partitions": PARTITIONS, "replication": REPLICAS}
+            value |= {"configs": [["min.insync.replicas", "2"]]} if topic == TOPICS[0] else {}
             done = client.invoke(Invocation(process=0, f="create", key=topic, value=value))
             assert (done.type, done.key) == ("ok", topic)
         client.close()
     asked = [topic for broker in every for topic in broker.created]
     leaders = set()
     for topic in asked:
+        configs = [(each.name, each.value) for each in topic.configs]
+        assert configs == [("min.insync.replicas", "2")] * (topic.name == TOPICS[0])
         assert len(topic.assignments) == PARTITIONS
         for each in topic.assignments:
             assert len(set(each.broker_ids)) == min(brokers, REPLICAS) == len(each.broker_ids)

@@ -162,7 +162,7 @@ class LogClient:
         first = sum(str(invocation.key).encode())  # the next topic begins with the next broker
         turns = [(first + number) % len(ids) for number in range(count)]
         placed = [tuple((ids[turn:] + ids[:turn])[: asked.replication]) for turn in turns]
-        return CreateTopic(assignment=tuple(placed))
+        return CreateTopic(assignment=tuple(placed), configs=asked.configs)
 
     def _attempt(self, invocation: Invocation, memory: Memory) -> Attempt:
         try:
