@@ -31,6 +31,9 @@ THREADS_LAG_NS: Final = 250_000_000
 """A process that runs lets each of its threads run within this time, or says that it stalled."""
 FS: Final = ("metadata", "create", "delete", "produce", "fetch", "list-offsets")
 """Operations that a client sends to a broker."""
+ASKED_ONCE: Final = ("metadata", "create", "delete")
+"""Those of them that are one request. The others ask again until they are answered well, so an
+answer that one of them had need not be the one that was under way at a moment."""
 
 
 @dataclass(slots=True)
@@ -165,13 +168,15 @@ def ended_ns(operation: Operation) -> int:
 
 
 def under_way(served: Served, operations: list[Operation]) -> list[Operation]:
-    """Client operations on that node that had this answer: those that were surely under way at
-    that moment and ended well, else the last one whose client had given it up before."""
+    """Client operations on that node, of one request each, that had this answer: those that were
+    surely under way at that moment and ended well, else the last one whose client had given it up
+    before."""
     at = moment_of(served)
     asked = [
         each
         for each in operations
         if each.f == served.f
+        and each.f in ASKED_ONCE
         and served.topic in (None, each.key)
         and surely_not_after(begin(each), at)
     ]

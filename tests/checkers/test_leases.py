@@ -216,3 +216,9 @@ def test_who_had_the_answer_of_that_moment(operations: list[Operation], found: l
 
 def test_an_answer_that_does_not_say_of_which_topic() -> None:
     assert under_way(served(100, topic=None), [asked(50, 150, key="u")])
+
+
+@pytest.mark.parametrize("f", ["produce", "fetch", "list-offsets"])
+def test_an_answer_of_an_operation_that_asks_again_may_be_another_request_s(f: str) -> None:
+    answer = replace(served(100, topic=None), f=f)
+    assert not under_way(answer, [asked(50, 150, f=f, key="t/0")])
