@@ -34,7 +34,7 @@ from framework.plugins.system import Cluster, NodeSpec
 from framework.plugins.workload import Client, WorkloadOptions
 from workloads.base import FinalReads, KafkaWorkload, topic_read
 from workloads.kafka.operations.brokers import broker_key
-from workloads.kafka.operations.partitions import Produce, partition_key
+from workloads.kafka.operations.partitions import ListOffsets, Produce, partition_key
 from workloads.kafka.operations.topics import CreateTopic
 from workloads.kafka.roles import BROKER
 from workloads.log import final_fetches
@@ -47,6 +47,9 @@ WEIGHTS: Final = {"drain": 3, "bounce": 3, "replace": 3}
 READ_SHARE: Final = 0.3
 TOPIC: Final = "lifecycle"
 PRODUCE_SHARE: Final = 0.2
+LIST_SHARE: Final = 0.05
+BESIDE: Final = READ_SHARE + PRODUCE_SHARE + LIST_SHARE
+"""Of operations that go on beside those on brokers, whether one is due or not."""
 SHARED: Final = "lifecycle-shared"
 LAST: Final = "lifecycle-last"
 """Topics of which the first extra broker leads all partitions as they are made: the second is made
@@ -165,13 +168,13 @@ class ComingAndGoing:
         after = replace(self, taken=self.taken + 1)
         if chosen.f == "produce":
             return Offer(signed(chosen), replace(after, produced=self.produced + 1))
-        if chosen.f != self.read:
+        if chosen.f not in (self.read, "list-offsets"):
             after = replace(after, busy={**self.busy, chosen.process: str(chosen.key)})
         return Offer(chosen, after)
 
     def _next(self, rng: random.Random, now_ns: int) -> Invocation | Pending:
         draw = rng.random()
-        if draw < READ_SHARE + PRODUCE_SHARE and (other := self._beside(draw)) is not None:
+        if draw < BESIDE and (other := self._beside(draw)) is not None:
             return other
         all_up = all(broker.up for broker in self.brokers)
         missing = [name for name in self._topics if name not in self.created]
@@ -201,9 +204,13 @@ class ComingAndGoing:
 
     def _beside(self, draw: float) -> Invocation | None:
         """What goes on beside the operations on brokers, by a number from 0 to 1."""
-        if SHARED in self.created and draw % (READ_SHARE + PRODUCE_SHARE) >= READ_SHARE:
+        share = draw % BESIDE
+        if SHARED in self.created and share >= READ_SHARE:
             keys = keys_of(SHARED)
-            return produce(keys[self.produced % len(keys)], self.produced + 1)
+            key = keys[self.produced % len(keys)]
+            if share >= READ_SHARE + PRODUCE_SHARE:
+                return op("list-offsets", key=key, value=ListOffsets("latest").to_json())
+            return produce(key, self.produced + 1)
         return op(self.read, key=TOPIC) if TOPIC in self.created else None
 
     def update(self, context: Context, event: Event) -> Generator:

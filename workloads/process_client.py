@@ -24,7 +24,7 @@ FIRST_ID: Final = 301
 KEPT_ID: Final = FIRST_ID
 """No other process takes its id over, so that what is produced to it stays on one disk, that of its
 first slot."""
-DATA_FS: Final = ("produce", "fetch")
+DATA_FS: Final = ("produce", "fetch", "list-offsets")
 SLOTS: Final = 2
 ACTIVE_S: Final = 4.0
 """How long an operation waits until a started broker serves: a process start, and an election. The

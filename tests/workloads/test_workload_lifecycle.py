@@ -40,7 +40,7 @@ class Operator:
             ends = {"high_watermark": 0, "log_start": 0, "position": 0}
             nothing = {**op.value, **ends, "records": [], "leader_epoch": 0}
             return 20_000_000, replace(op, type="ok", value=nothing)
-        if op.f in ("create", "describe", "produce"):
+        if op.f in ("create", "describe", "produce", "list-offsets"):
             return 20_000_000, replace(op, type="ok")
         if self.rng.random() < self.fail:
             return 8_000_000_000, replace(op, type="info", error=("TIMED_OUT", ""))
@@ -225,6 +225,8 @@ def test_values_are_produced_all_along_to_what_the_first_broker_shares() -> None
     assert len(set(values)) == len(values)
     for event in produced:
         assert event.value["acks"] == "all" and event.value["producer"] == f"p{event.process}"
+    asked = {event.key for event in begun if event.f == "list-offsets"}
+    assert asked == {f"{SHARED}/0", f"{SHARED}/1"}
     drains = [pair for pair in pairs(history) if pair[0].f == "drain" and pair[1].type == "ok"]
     met = [
         drain
