@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 
 from framework.checking.workers import settle_in
 from framework.errors import EngineError
-from framework.plugins.checker import DataFrame
+from framework.plugins.checker import DataFrame, SparkSession
 
 Source: TypeAlias = Any
 """Anything that can be pickled."""
@@ -70,7 +70,7 @@ _ROWS_CONF: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
 def exchange(
-    spark: Any | None,
+    spark: SparkSession | None,
     sources: Sequence[Source],
     produce: Produce,
     reduces: Mapping[str, Reduce],
@@ -184,7 +184,7 @@ def _on_all_cores(act: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
 
 
 def _exchange_on_spark(
-    spark: Any,
+    spark: SparkSession,
     sources: Sequence[Source],
     produce: Produce,
     reduces: Mapping[str, Reduce],
@@ -324,7 +324,7 @@ def _sorted(table: pa.Table) -> pa.Table:
 
 
 @contextmanager
-def _small_batches(spark: Any) -> Iterator[None]:
+def _small_batches(spark: SparkSession) -> Iterator[None]:
     """A batch that Spark hands to Python is rows of megabytes here, not of bytes."""
     before = spark.conf.get(_ROWS_CONF)
     spark.conf.set(_ROWS_CONF, str(_BLOCKS_AT_ONCE))

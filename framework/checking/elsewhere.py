@@ -14,24 +14,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from framework.checking.reading import Place
 from framework.checking.sealing import MANIFEST
 from framework.checking.spark import is_local
 from framework.errors import UsageError
-from framework.plugins.checker import RunData
+from framework.plugins.checker import RunData, SparkSession
 
 _LOOKED_AT: Final = 1 << 16
 """Bytes of a file, from its beginning, by which it is told from another."""
 
 
-def are_here(spark: Any) -> bool:
+def are_here(spark: SparkSession) -> bool:
     """Whether a session's workers are processes of this machine, with this Python."""
     return is_local(spark.sparkContext.master)
 
 
-def need_seen(spark: Any, files: Sequence[Path]) -> None:
+def need_seen(spark: SparkSession, files: Sequence[Path]) -> None:
     """Raises `UsageError` for a file that some worker does not see as it is here."""
     if are_here(spark):
         return
@@ -43,7 +43,7 @@ def need_seen(spark: Any, files: Sequence[Path]) -> None:
         )
 
 
-def not_seen(spark: Any, files: Sequence[Path]) -> list[Path]:
+def not_seen(spark: SparkSession, files: Sequence[Path]) -> list[Path]:
     """Those of some files that some worker does not see as they are here."""
     marks = {str(file): _mark(file) for file in files}
     count = 2 * spark.sparkContext.defaultParallelism  # so that each has one
@@ -80,7 +80,7 @@ class Sent:
         return replace(self.place, sealed=SparkFiles.get(self.archive)).open()
 
 
-def within_reach(spark: Any, places: Sequence[Place]) -> Sequence[Place | Sent]:
+def within_reach(spark: SparkSession, places: Sequence[Place]) -> Sequence[Place | Sent]:
     """Sealed runs as workers can open them: where they are, or, if some worker does not see them
     all, sent there."""
     manifests = sorted({Path(place.sealed, MANIFEST) for place in places})
@@ -90,7 +90,7 @@ def within_reach(spark: Any, places: Sequence[Place]) -> Sequence[Place | Sent]:
     return [Sent(place=place, archive=archives[Path(place.sealed)]) for place in places]
 
 
-def _archive(spark: Any, manifest: Path) -> str:
+def _archive(spark: SparkSession, manifest: Path) -> str:
     """Sends a sealed run, once in a session; the name under which it is there."""
     mark = hashlib.sha256(str(manifest).encode() + b"\0" + manifest.read_bytes()).hexdigest()[:16]
     file = Path(spark.conf.get("spark.local.dir"), f"run-{mark}.zip")

@@ -32,7 +32,7 @@ from framework.checking.results import (
 )
 from framework.checking.runs import StoredRun, checkers_of, read_run, read_runs
 from framework.checking.stored import Held, hold, spread, tables
-from framework.plugins.checker import Batch, Checker, DataFrame, Tables
+from framework.plugins.checker import Batch, Checker, DataFrame, SparkSession, Tables
 
 Row = Mapping[str, Any]
 WHOLE: Final = "whole-run"
@@ -42,7 +42,7 @@ Finish: TypeAlias = Callable[[RunResult], RunResult]
 
 
 def check_runs(
-    spark: Any,
+    spark: SparkSession,
     folders: Iterable[Path],
     checkers: Sequence[str] | None = None,
     *,
@@ -61,7 +61,7 @@ def check_runs(
     return results
 
 
-def warm_up_checkers(spark: Any, folder: Path, checkers: Sequence[str]) -> None:
+def warm_up_checkers(spark: SparkSession, folder: Path, checkers: Sequence[str]) -> None:
     """Checks what a run has recorded so far, and forgets the outcome: the verdict comes seconds
     sooner when Spark and its Python workers have seen every checker before. Never raises."""
     with suppress(Exception), TemporaryDirectory(prefix="kraft-proof-") as aside:
@@ -72,7 +72,7 @@ def warm_up_checkers(spark: Any, folder: Path, checkers: Sequence[str]) -> None:
 
 
 def check_stored(
-    spark: Any,
+    spark: SparkSession,
     runs: Sequence[StoredRun],
     checkers: Sequence[str] | None = None,
     *,
@@ -88,7 +88,7 @@ def check_stored(
 
 
 def check_each(
-    spark: Any,
+    spark: SparkSession,
     runs: Sequence[StoredRun],
     checkers: Sequence[str] | None = None,
     *,
@@ -129,7 +129,7 @@ of them, some 80 KB a run, does not grow with all that there are."""
 
 
 def _check_alike(
-    spark: Any,
+    spark: SparkSession,
     runs: Sequence[tuple[StoredRun, Held]],
     checkers: Sequence[str] | None,
     options: Mapping[str, str],
@@ -210,7 +210,7 @@ def _by_run(rows: pa.Table) -> dict[str, pa.Table]:
 
 
 def _judged_as(
-    spark: Any,
+    spark: SparkSession,
     held: Held,
     wanted: Iterable[str],
     plugins: Mapping[str, Checker],

@@ -49,6 +49,7 @@ from framework.history.pairing import Operation
 from framework.history.ranges import RANGE_BYTES, Range, parquet, ranges
 from framework.history.reader import SUFFIXES, operations_of, settled
 from framework.plugins import registry
+from framework.plugins.checker import SparkSession
 
 SMALL: Final = 1_500_000
 """Operations, about: so many are checked sooner here than on Spark, in 1 to 4 GiB of memory."""
@@ -218,7 +219,7 @@ def _operations(history: Given) -> float:
 
 
 def check_histories(
-    spark: Any | None,
+    spark: SparkSession | None,
     histories: Sequence[Given],
     model: str,
     budget_s: float = DEFAULT_BUDGET_S,
@@ -295,7 +296,7 @@ class _Checked:
 
 
 def _checked(
-    spark: Any | None,
+    spark: SparkSession | None,
     by_history: Mapping[int, Sequence[Source]],
     model: str,
     budget_s: float,
@@ -370,7 +371,7 @@ def _by_history(outcomes: pa.Table) -> dict[int, list[Mapping[str, Any]]]:
 
 
 def _cited(
-    spark: Any | None,
+    spark: SparkSession | None,
     sources: Sequence[Source],
     borders: Mapping[int, Sequence[Border]],
     judged: Mapping[int, CheckerResult],

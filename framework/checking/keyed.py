@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from framework.checking.workers import settle_in
 from framework.history.event import Json
-from framework.plugins.checker import OUTCOME_SCHEMA, Count, DataFrame, Finding
+from framework.plugins.checker import OUTCOME_SCHEMA, Count, DataFrame, Finding, SparkSession
 from framework.plugins.options import need_positive
 from framework.verdict import Verdict
 
@@ -177,7 +177,7 @@ def failed(error: Exception) -> "Outcome":
     return Outcome(verdict=Verdict.UNKNOWN, seen=0, note=_name_of(error))
 
 
-def budget_s(spark: Any) -> float:
+def budget_s(spark: SparkSession) -> float:
     """Seconds that a search may spend on one key: `--budget`, through the session."""
     return float(spark.conf.get(BUDGET_CONF, str(DEFAULT_BUDGET_S)))
 
@@ -192,7 +192,7 @@ class SearchOptions:
     def __post_init__(self) -> None:
         need_positive(budget=self.budget)
 
-    def budget_s(self, spark: Any) -> float:
+    def budget_s(self, spark: SparkSession) -> float:
         return budget_s(spark) if self.budget is None else self.budget
 
 

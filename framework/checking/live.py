@@ -30,7 +30,14 @@ from framework.history.columns import OPERATIONS
 from framework.history.ranges import Range
 from framework.history.reader import read_ranges
 from framework.plugins import registry
-from framework.plugins.checker import OUTCOME_SCHEMA, Clause, RunData, RunTables, Table
+from framework.plugins.checker import (
+    OUTCOME_SCHEMA,
+    Clause,
+    RunData,
+    RunTables,
+    SparkSession,
+    Table,
+)
 from framework.verdict import Verdict
 
 log: Final = logging.getLogger(__name__)
@@ -205,7 +212,7 @@ class Live:
     """The stream over one run. `say` is given each clause when it is first judged so: VALID once,
     and INVALID once."""
 
-    session: Any
+    session: SparkSession
     folder: Path
     checkers: LiveCheckers
     say: Callable[[Judged], None]

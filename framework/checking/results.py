@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, cast
 
 from framework.checking.clauses import (
     ClauseResult,
@@ -14,6 +14,7 @@ from framework.checking.clauses import (
     nothing_seen,
     too_little,
 )
+from framework.checking.documents import CheckerDocument, VerdictDocument
 from framework.checking.keyed import NOTHING
 from framework.errors import UsageError
 from framework.history.event import Json, Recorded
@@ -208,9 +209,9 @@ def _checker_of(document: Mapping[str, Recorded]) -> CheckerResult:
     return CheckerResult(**fields)
 
 
-def verdict_document(result: RunResult) -> dict[str, Recorded]:
+def verdict_document(result: RunResult) -> VerdictDocument:
     """`verdict.json`."""
-    document = {
+    document: VerdictDocument = {
         "verdict": result.verdict.value,
         "run": result.run,
         "checkers": [_checker_document(checker) for checker in result.checkers],
@@ -219,12 +220,12 @@ def verdict_document(result: RunResult) -> dict[str, Recorded]:
         "timings": dict(result.timings),
         "judged": result.judged,
     }
-    return (
-        document if result.interrupted is None else document | {"interrupted": result.interrupted}
-    )
+    if result.interrupted is not None:
+        document["interrupted"] = result.interrupted
+    return document
 
 
-def _checker_document(checker: CheckerResult) -> dict[str, Recorded]:
+def _checker_document(checker: CheckerResult) -> CheckerDocument:
     document = asdict(checker) | {
         "verdict": checker.verdict.value,
         "clauses": [
@@ -235,10 +236,10 @@ def _checker_document(checker: CheckerResult) -> dict[str, Recorded]:
     for finding in document["findings"]:
         if finding["picture"] is None:
             del finding["picture"]
-    return document
+    return cast("CheckerDocument", document)
 
 
-def write_verdict(result: RunResult) -> dict[str, Recorded]:
+def write_verdict(result: RunResult) -> VerdictDocument:
     """Replaces the run's verdict.json, whole or not at all; what is in it. What the run itself
     wrote there, its waits and whether it was interrupted, stays."""
     target = result.path / VERDICT_FILE

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import pyarrow as pa
 
@@ -36,7 +36,7 @@ from framework.checking.workers import by_reference_counts, settle_in
 from framework.errors import UsageError
 from framework.history.assemble import process_texts
 from framework.history.columns import OPERATIONS
-from framework.plugins.checker import DataFrame, RunData, RunInfo, Table, Tables
+from framework.plugins.checker import DataFrame, RunData, RunInfo, SparkSession, Table, Tables
 
 PART_ROWS: Final = 1 << 20
 """Operations that a task reads; a run with more is read by several."""
@@ -72,7 +72,9 @@ class Held:
         return [replace(self.place, part=(part, count)) for part in range(count)]
 
 
-def hold(spark: Any, infos: Sequence[RunInfo], into: Path | None = None) -> list[Held | str]:
+def hold(
+    spark: SparkSession, infos: Sequence[RunInfo], into: Path | None = None
+) -> list[Held | str]:
     """The runs, sealed; of those that are malformed, why. What is not sealed yet, or not as it is
     now, tasks of Spark's seal: in its own folder, or if that cannot be written, for this session.
     `into`: only there, as of a run that goes on."""
@@ -142,7 +144,7 @@ class _Task:
             return _Said("", f"{self.folder}: cannot be read: {type(error).__name__}: {error}")
 
 
-def _sealed(spark: Any, runs: Sequence[tuple[RunInfo, Path]]) -> list[list[_Said]]:
+def _sealed(spark: SparkSession, runs: Sequence[tuple[RunInfo, Path]]) -> list[list[_Said]]:
     """Fills the runs' unfinished folders on Spark, or here where workers have no adapters of
     systems; what is said of each part of each."""
     if not runs:
@@ -162,7 +164,7 @@ def _sealed(spark: Any, runs: Sequence[tuple[RunInfo, Path]]) -> list[list[_Said
     return said
 
 
-def _done(spark: Any, kept: Sequence[_Task]) -> list[_Said]:
+def _done(spark: SparkSession, kept: Sequence[_Task]) -> list[_Said]:
     """What tasks of Spark's say, in their order."""
 
     def sealed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -196,7 +198,7 @@ class Openable(Protocol):
 class Runs:
     """`EachRun` of runs that can be opened."""
 
-    spark: Any
+    spark: SparkSession
     places: Sequence[Openable]
 
     def map(self, make: Callable[[RunData], Iterable[Table]], schema: pa.Schema) -> DataFrame:
@@ -216,7 +218,7 @@ class Runs:
         return numbers.mapInArrow(made, from_arrow_schema(schema))
 
 
-def tables(spark: Any, runs: Sequence[Held]) -> Tables:
+def tables(spark: SparkSession, runs: Sequence[Held]) -> Tables:
     """What checkers read, for all runs together. Nothing is computed yet."""
     reached = within_reach(
         spark, [*(run.place for run in runs), *(part for run in runs for part in run.parts())]
@@ -234,7 +236,7 @@ def tables(spark: Any, runs: Sequence[Held]) -> Tables:
 
 
 @contextmanager
-def spread(spark: Any, runs: Sequence[Held]) -> Iterator[None]:
+def spread(spark: SparkSession, runs: Sequence[Held]) -> Iterator[None]:
     """What is shuffled meanwhile has as many partitions as the operations of so many runs need."""
     before = spark.conf.get(_PARTITIONS_CONF)
     rows = sum(run.manifest.counts.rows for run in runs)

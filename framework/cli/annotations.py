@@ -5,8 +5,10 @@ https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-comm
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
+
+from framework.checking.documents import CheckerDocument, VerdictDocument
 
 MAX_FINDINGS: Final = 10
 """Annotations of one checker: GitHub shows no more of a step."""
@@ -18,7 +20,7 @@ def listening() -> bool:
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
-def annotate(verdict: Mapping[str, Any], where: str) -> None:
+def annotate(verdict: VerdictDocument, where: str) -> None:
     """Prints the annotations where GitHub Actions listens. To stderr, which it reads too: stdout
     may be JSON."""
     if not listening():
@@ -27,7 +29,7 @@ def annotate(verdict: Mapping[str, Any], where: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
 
-def annotations(verdict: Mapping[str, Any], where: str) -> Iterator[str]:
+def annotations(verdict: VerdictDocument, where: str) -> Iterator[str]:
     """An error for each finding, a warning for each UNKNOWN checker. `verdict`: as in
     verdict.json; `where`: the run's folder, or the history. What is neither, and not VALID, is
     said in a line all the same."""
@@ -43,7 +45,7 @@ def annotations(verdict: Mapping[str, Any], where: str) -> Iterator[str]:
         yield _line(kind, said, why or "no checker says why", where)
 
 
-def _of_checker(checker: Mapping[str, Any], where: str) -> Iterator[str]:
+def _of_checker(checker: CheckerDocument, where: str) -> Iterator[str]:
     name = str(checker.get("name"))
     findings = checker.get("findings") or ()
     for finding in findings[:MAX_FINDINGS]:

@@ -223,7 +223,7 @@ def json_line(result: RunResult) -> str:
         "path": str(result.path),
         "verdict": result.verdict.value,
         "checkers": {
-            checker["name"]: {field: checker[field] for field in _OF_A_CHECKER}
+            checker["name"]: {field: checker.get(field) for field in _OF_A_CHECKER}
             for checker in document["checkers"]
         },
         "findings": [

@@ -10,6 +10,7 @@ from framework.history.event import Json, Recorded
 Table = Any
 """A `pyarrow.Table`."""
 DataFrame = Any
+SparkSession = Any
 """A `pyspark.sql.DataFrame`; pyspark is imported only where a session is needed."""
 
 OUTCOME_SCHEMA: Final = (
@@ -154,7 +155,7 @@ class Tables:
         unknown), entries (JSON list of the ledger's lines).
     """
 
-    spark: Any
+    spark: SparkSession
     runs: Sequence[RunInfo]
     operations: DataFrame
     nemesis: DataFrame

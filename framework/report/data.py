@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
+from framework.checking.documents import VerdictDocument
 from framework.checking.observed import system_of
 from framework.errors import UsageError
 from framework.evidence.kinds import DISK, Evidence
@@ -60,7 +61,7 @@ class Run:
 
     folder: Path
     plan: Mapping[str, Any]
-    verdict: Mapping[str, Any] | None
+    verdict: VerdictDocument | None
     operations: Sequence[Operation]
     phases: Sequence[tuple[str, float]]
     injections: Sequence[Injection]
@@ -90,12 +91,11 @@ def read_run(folder: Path) -> Run:
         raise UsageError(f"{folder}: no such folder; a report is drawn of a run's folder")
     missing: list[str] = []
     plan = _object(folder / "plan.json", "what was run is not known", missing)
-    verdict = _object(
-        folder / "verdict.json",
+    not_checked = (
         f"the run ended before it was checked; `python -m framework check {folder}` checks what "
-        "there is",
-        missing,
+        "there is"
     )
+    verdict = cast("VerdictDocument | None", _object(folder / "verdict.json", not_checked, missing))
     history = _history(folder / "history.jsonl", missing)
     evidence = _evidence(folder, plan or {}, missing)
     found = _has_findings(verdict or {})
@@ -118,7 +118,7 @@ def _is_drawn(evidence: Evidence) -> bool:
     return evidence.source == "event" and isinstance(evidence, KINDS)
 
 
-def _has_findings(verdict: Mapping[str, Any]) -> bool:
+def _has_findings(verdict: VerdictDocument) -> bool:
     return any(each.get("findings") for each in verdict.get("checkers") or ())
 
 

@@ -15,6 +15,7 @@ import jinja2
 from markupsafe import Markup
 
 from framework.checking.clauses import share
+from framework.checking.documents import CheckerDocument, FindingDocument
 from framework.history.pairing import Operation
 from framework.report import figures
 from framework.report.around import around
@@ -236,7 +237,7 @@ def _share_taken(run: Run) -> str | None:
 
 
 def checker_rows(
-    entries: Iterable[Mapping[str, Any]], by_index: Mapping[int, Operation], zero_ns: int = 0
+    entries: Iterable[CheckerDocument], by_index: Mapping[int, Operation], zero_ns: int = 0
 ) -> list[dict[str, Any]]:
     """The checkers' entries of verdict.json, worst first, their findings with the operations
     looked up."""
@@ -289,7 +290,7 @@ def _named(run: Run) -> frozenset[int]:
 
 
 def _finding(
-    finding: Mapping[str, Any], by_index: Mapping[int, Operation], zero_ns: int
+    finding: FindingDocument, by_index: Mapping[int, Operation], zero_ns: int
 ) -> dict[str, Any]:
     message, *lines = str(finding.get("message", "")).split("\n")
     numbers = list(dict.fromkeys(finding.get("operations") or ()))

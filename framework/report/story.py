@@ -4,11 +4,11 @@ to recover. Pure; the page begins with it and the terminal ends with it.
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
-from typing import Any, Final
+from typing import Final
 
 from framework.history.pairing import Operation
 from framework.report.data import NS, Injection, Run
@@ -263,7 +263,7 @@ def _nodes(run: Run) -> str:
 def _checked(run: Run) -> str:
     if run.verdict is None:
         return "Not checked"
-    entries: Sequence[Mapping[str, Any]] = run.verdict.get("checkers") or ()
+    entries = run.verdict.get("checkers") or ()
     seen = sum(int(each.get("seen") or 0) for each in entries)
     by_verdict: dict[str, list[str]] = {}
     for each in entries:

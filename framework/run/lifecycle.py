@@ -20,15 +20,17 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from framework.checking.documents import VerdictDocument
 from framework.checking.engine import check_runs, warm_up_checkers
 from framework.checking.junit import write_junit
 from framework.checking.precompile import Precompiling
 from framework.checking.results import RunResult, verdict_document
 from framework.checking.spark import Background, Step, warm_up
-from framework.history.event import Event, Json, Recorded
+from framework.history.event import Event, Json
 from framework.history.journal import Journal
+from framework.plugins.checker import SparkSession
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client
 from framework.report.render import draw
@@ -62,7 +64,7 @@ process that has some must leave by `os._exit`."""
 class Outcome:
     """What came of a run."""
 
-    verdict: dict[str, Recorded]
+    verdict: VerdictDocument
     """As in verdict.json."""
     folder: Path
     story: tuple[Line, ...]
@@ -104,7 +106,7 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> Outcome:
             ]
             spark.append(stack.enter_context(Background(test.options.spark_master, steps)))
 
-        def practise(session: Any, folder: store.RunFolder) -> None:
+        def practise(session: SparkSession, folder: store.RunFolder) -> None:
             if recorded.is_set():
                 return  # the check itself is next
             if test.options.time_limit_s >= WARM_UP_S:

@@ -3,12 +3,13 @@
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from framework.checking.live import Judged, Live, live_checkers
 from framework.checking.spark import is_local
 from framework.errors import UsageError
 from framework.history.event import Json
+from framework.plugins.checker import SparkSession
 from framework.run.options import Options, Test
 from framework.run.store import RunFolder
 from framework.verdict import Verdict
@@ -38,7 +39,7 @@ class Watching:
     _lives: list[Live] = field(default_factory=list)
     _over: bool = False
 
-    def start(self, session: Any, folder: RunFolder) -> None:
+    def start(self, session: SparkSession, folder: RunFolder) -> None:
         """Does nothing for a run that is over, or is not to be watched."""
         options = self.test.options
         if self._over or not (options.live or options.fail_fast):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from framework.checking.clauses import share
+from framework.checking.documents import CheckerDocument, VerdictDocument
 from framework.report.story import Line
 from framework.timings import PHASE
 
@@ -26,12 +27,12 @@ _MAX_OPERATIONS: Final = 12
 
 
 def summary(
-    verdict: Mapping[str, Any], report: Path | None = None, story: Sequence[Line] = ()
+    verdict: VerdictDocument, report: Path | None = None, story: Sequence[Line] = ()
 ) -> RenderableType:
     """What a verdict (as in verdict.json) says. `report`: where the page is, if it was drawn;
     `story`: the run in a few lines."""
     said = str(verdict.get("verdict", "UNKNOWN"))
-    checkers: Sequence[Mapping[str, Any]] = verdict.get("checkers") or ()
+    checkers = verdict.get("checkers") or ()
     parts: list[RenderableType] = [_table(checkers), *_notes(checkers)]
     parts += _not_applicable(verdict.get("not_applicable") or {})
     parts += [part for each in checkers if each.get("findings") for part in _findings(each)]
@@ -50,7 +51,7 @@ def summary(
     return Group(*parts, last)
 
 
-def _table(checkers: Sequence[Mapping[str, Any]]) -> Table:
+def _table(checkers: Sequence[CheckerDocument]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("verdict", no_wrap=True)
     table.add_column("checker", no_wrap=True)
@@ -81,7 +82,7 @@ def _story(lines: Sequence[Line]) -> list[RenderableType]:
     return [Text(""), table, Text("")]
 
 
-def _notes(checkers: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
+def _notes(checkers: Sequence[CheckerDocument]) -> list[RenderableType]:
     """A paragraph for each checker of which there is more to say."""
     notes: list[RenderableType] = []
     for each in checkers:
@@ -92,7 +93,7 @@ def _notes(checkers: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
     return notes
 
 
-def _given(checker: Mapping[str, Any]) -> str:
+def _given(checker: CheckerDocument) -> str:
     """A checker's options, as they are typed after its name."""
     return f":{checker['options']}" if checker.get("options") else ""
 
@@ -107,8 +108,8 @@ def _not_applicable(reasons: Mapping[str, str]) -> list[RenderableType]:
     ]
 
 
-def _findings(checker: Mapping[str, Any]) -> list[RenderableType]:
-    findings: Sequence[Mapping[str, Any]] = checker["findings"]
+def _findings(checker: CheckerDocument) -> list[RenderableType]:
+    findings = checker["findings"]
     parts: list[RenderableType] = [Text(f"\n{checker.get('name', '')}", "bold")]
     for finding in findings[:MAX_FINDINGS]:
         line = Text("✗ ", "red").append(str(finding.get("message", "")), "none")

@@ -6,14 +6,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from framework.checking.clauses import ClauseResult
 from framework.checking.keyed import Outcome, outcome_row
 from framework.checking.results import CheckerResult, checker_result
 from framework.checking.run_checks import RunChecker
 from framework.checking.stored import Runs
-from framework.plugins.checker import EachRun, RunTables
+from framework.plugins.checker import EachRun, RunTables, SparkSession
 from framework.testing.story import Story
 
 
@@ -31,7 +30,7 @@ def clause_of(result: CheckerResult, name: str) -> ClauseResult:
     return found
 
 
-def each_run(spark: Any, runs: Iterable[RunTables]) -> EachRun:
+def each_run(spark: SparkSession, runs: Iterable[RunTables]) -> EachRun:
     """Runs in memory as `Tables.each`."""
     return Runs(spark, list(map(_Given, runs)))
 
