@@ -25,7 +25,7 @@ from checkers.folds.departures import (
     departures,
     refused_beside,
     shown_after,
-    told_by_drains,
+    shown_by_drains,
 )
 from checkers.folds.disk_logs import DISK_KINDS
 from checkers.folds.replay import Key, Replay, states
@@ -133,7 +133,7 @@ def controlled_shutdown_safety(
     asked = _asked(events.of(Decided))
     grants = [*_to_nodes(events), *_to_synthetic_brokers(events.operations)]
     grants += _to_drained(events.operations, log, {(each.broker, each.epoch) for each in grants})
-    left = [*grants, *told_by_drains(events.operations, grants)]
+    left = [*grants, *shown_by_drains(events.operations, grants)]
     grants += _by_disks(grants, events.operations, log)
     findings: list[Finding] = []
     at: dict[int, list[tuple[Grant, BrokerFenced]]] = defaultdict(list)
@@ -237,11 +237,11 @@ def _by_disks(
 ) -> Iterator[Grant]:
     """Of a broker that a client drained, and of whose grant nobody tells, each life that ended with
     a fence: by the log alone one of them is that of which the client knows."""
-    told = {each.broker for each in grants}
+    granted = {each.broker for each in grants}
     drained = {each.broker: each.drain for each in departures(operations)}
     for broker, epoch in _ended_by_a_fence(log):
         drain = drained.get(broker)
-        if drain is not None and broker not in told:
+        if drain is not None and broker not in granted:
             begin, end = Moment(drain.began_ns), Moment(drain.completed_ns or 0)
             yield Grant(broker, epoch, begin, end, str(drain.key), operation=drain)
 

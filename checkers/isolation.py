@@ -24,7 +24,7 @@ from typing import Final, TypeAlias
 
 from checkers.folds.peace import Stretch, owed, recovery_ns
 from checkers.folds.roles import BROKER, CONTROLLER, nodes_by_id, roles_of, with_roles
-from checkers.folds.values import cluster_view, flood_told, quorum_view
+from checkers.folds.values import cluster_view, flood_report, quorum_view
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -182,7 +182,7 @@ def _floods(asked: Iterable[Operation]) -> Iterator[Flooded]:
     for each in asked:
         if not each.ok or each.invoked_ns is None:
             continue
-        reported = flood_told(each)
+        reported = flood_report(each)
         begin_ns = each.invoked_ns + round(reported["after_ms"] * 1e6)
         yield Flooded(
             operation=each,

@@ -176,7 +176,7 @@ class Outage:
         return end_ns - begin_ns
 
 
-def told_by_drains(operations: Iterable[Operation], grants: Iterable[Grant]) -> Iterator[Grant]:
+def shown_by_drains(operations: Iterable[Operation], grants: Iterable[Grant]) -> Iterator[Grant]:
     """Those that were let go by what their clients saw, and of which no grant is known: they were
     from the client's question to its end."""
     known = list(grants)

@@ -342,7 +342,7 @@ def cluster_view(answer: Operation) -> ClusterView:
     return result
 
 
-def flood_told(operation: Operation) -> Flood:
+def flood_report(operation: Operation) -> Flood:
     """Of one that was answered."""
     result: Flood = operation.result
     return result

@@ -173,6 +173,21 @@ def test_other_code_reads_again(run: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert manifest_of(run) is None
 
 
+def test_what_an_older_release_sealed_is_made_anew(run: Path, tmp_path: Path) -> None:
+    """One whose tables of operations called their index `op`."""
+    path = run / SEALED / "operations.parquet"
+    today = pq.read_table(path)
+    former = ["op" if name == "index" else name for name in today.column_names]
+    pq.write_table(today.rename_columns(former), path)
+    manifest = run / SEALED / "manifest.json"
+    fields = json.loads(manifest.read_bytes())
+    manifest.write_text(json.dumps({**fields, "code": "of yesterday"}))
+    assert manifest_of(run) is None
+    seal(run, tmp_path)
+    assert pq.read_table(path).equals(today)
+    assert cited(run / SEALED, [0])[0].index == 0
+
+
 def test_what_nodes_leave_out_is_null(tmp_path: Path) -> None:
     """Also where its kind says that there is something."""
     folder = make_run(tmp_path / "n" / "a")
