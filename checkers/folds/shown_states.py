@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 from checkers.folds.isr import Key
@@ -42,31 +43,34 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one showed of a partition."""
+    """What one showed of a partition, and when it was asked and had answered."""
 
     operation: Operation
     key: Key
     state: State
+    asked_ns: int
+    answered_ns: int
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """A broker's, of one partition: those that ended before a time, and those that began after."""
+    """A broker's, of one partition: from when on each shows what it went by, in the order of that,
+    and up to when."""
 
-    ended_ns: Sequence[int]
-    ended: Sequence[Answer]
-    began_ns: Sequence[int]
-    began: Sequence[Answer]
+    since_ns: Sequence[int]
+    since: Sequence[Answer]
+    until_ns: Sequence[int]
+    until: Sequence[Answer]
 
     @classmethod
     def of(cls, shown: Iterable[Answer], machine: Machine) -> "Answers":
-        ended = sorted(shown, key=_ended_ns)
-        began = sorted(ended, key=_began_ns)
+        since = sorted(shown, key=lambda each: each.answered_ns)
+        until = sorted(since, key=lambda each: each.asked_ns)
         return cls(
-            [machine.until_ns(_ended_ns(each), TAKEN_UP_NS) for each in ended],
-            ended,
-            [machine.since_ns(_began_ns(each), APPLIED_NS) for each in began],
-            began,
+            [machine.until_ns(each.answered_ns, TAKEN_UP_NS) for each in since],
+            since,
+            [machine.since_ns(each.asked_ns, APPLIED_NS) for each in until],
+            until,
         )
 
 
@@ -75,7 +79,7 @@ class ShownStates:
     """`answers`: by node and partition; `places`: of each state of a partition the first and the
     last record that has it; `records`: by partition, in the order of the log."""
 
-    answers: Mapping[tuple[str, Key], Answers]
+    answers: Mapping[tuple[str | None, Key], Answers]
     places: Mapping[Key, Mapping[State, tuple[int, int]]]
     records: Mapping[Key, Sequence[PartitionState]]
 
@@ -86,7 +90,7 @@ class ShownStates:
         machines = Machines.of(events.plan)
         shown: dict[tuple[str, Key], list[Answer]] = defaultdict(list)
         for each in _shown(events):
-            if each.key in records and each.operation.node is not None:
+            if each.operation.node is not None:
                 shown[each.operation.node, each.key].append(each)
         return cls(
             {
@@ -99,14 +103,14 @@ class ShownStates:
 
     def around(self, operation: Operation, key: Key) -> Between | None:
         """What the node that answered went by meanwhile; None: that is not known."""
-        answers = self.answers.get((operation.node or "", key))
+        answers = self.answers.get((operation.node, key))
         if answers is None or operation.invoked_ns is None or operation.completed_ns is None:
             return None
-        before = bisect_left(answers.ended_ns, operation.invoked_ns)
+        before = bisect_left(answers.since_ns, operation.invoked_ns)
         if not before:
             return None
-        after = bisect_right(answers.began_ns, operation.completed_ns)
-        shown = [answers.ended[before - 1], *answers.began[after : after + 1]]
+        after = bisect_right(answers.until_ns, operation.completed_ns)
+        shown = [answers.since[before - 1], *answers.until[after : after + 1]]
         states = self._between(key, *(each.state for each in shown))
         return Between([each.operation for each in shown], states) if states else None
 
@@ -114,41 +118,35 @@ class ShownStates:
         self, key: Key, older: State, newer: State | None = None
     ) -> Sequence[PartitionState]:
         """All from one to the other, or to the end; none where the log does not have them."""
-        places, records = self.places[key], self.records[key]
+        records, places = self.records[key], self.places[key]
         if older not in places or (newer is not None and newer not in places):
-            return ()
-        end = len(records) if newer is None else places[newer][1] + 1
+            return []
+        end = places[newer][1] + 1 if newer is not None else None
         states = records[places[older][0] : end]
-        return states if _are_all(states) else ()
-
-
-def _ended_ns(answer: Answer) -> int:
-    return answer.operation.completed_ns or 0
-
-
-def _began_ns(answer: Answer) -> int:
-    return answer.operation.invoked_ns or 0
+        return states if _follow(states) else []
 
 
 def _shown(events: RunEvents) -> Iterator[Answer]:
     for each in (*events.operations, *as_of_clients(events.observations)):
-        if each.f in SHOWN_FS and each.ok:
+        asked_ns, answered_ns = each.invoked_ns, each.completed_ns
+        if each.f in SHOWN_FS and each.ok and asked_ns is not None and answered_ns is not None:
             for shown in partitions_shown(each):
                 key = topic_answer(each)["topic_id"], shown["partition"]
                 state = shown["leader"], shown["leader_epoch"], frozenset(shown["isr"])
-                yield Answer(each, key, state)
+                yield Answer(each, key, state, asked_ns, answered_ns)
 
 
 def _places(records: Sequence[PartitionState]) -> Mapping[State, tuple[int, int]]:
     found: dict[State, tuple[int, int]] = {}
     for at, each in enumerate(records):
         state = each.leader, each.leader_epoch, frozenset(each.isr)
-        found[state] = found.get(state, (at, at))[0], at
+        first, _ = found.get(state, (at, at))
+        found[state] = first, at
     return found
 
 
-def _are_all(states: Sequence[PartitionState]) -> bool:
-    """Whether no version is missing between the first and the last."""
-    if not states:
-        return False
-    return states[-1].partition_epoch - states[0].partition_epoch == len(states) - 1
+def _follow(states: Sequence[PartitionState]) -> bool:
+    """Whether no version is missing."""
+    return all(
+        each.partition_epoch + 1 == after.partition_epoch for each, after in pairwise(states)
+    )
