@@ -32,6 +32,7 @@ from benchmarks.checking.peer import Porcupine, Unavailable, porcupine
 from benchmarks.checking.runner import Limits, Row, run
 from benchmarks.checking.summary import mib, seconds, table, times
 from benchmarks.checking.targets import TARGETS
+from checkers.linearizability.methods.grow_only import METHOD as GROW_ONLY
 from checkers.linearizability.methods.table import METHODS
 
 
@@ -70,8 +71,8 @@ def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--limit", type=float, default=30.0, help="seconds a key, and a cell")
     parser.add_argument("--memory", type=int, default=1024, help="MiB that a key may take")
     parser.add_argument(
-        "--without", nargs="+", default=[], choices=[each.name for each in METHODS],
-        metavar="METHOD", help="not asked",
+        "--without", nargs="+", default=[], metavar="METHOD", help="not asked",
+        choices=[*(each.name for each in METHODS), GROW_ONLY],
     )  # fmt: skip
     parser.add_argument("--end-to-end", choices=("here", "spark"))
     parser.add_argument(

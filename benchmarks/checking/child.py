@@ -11,7 +11,7 @@ import json
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import perf_counter, thread_time
@@ -20,14 +20,27 @@ from typing import Any, Final
 from benchmarks.checking.cells import named
 from benchmarks.checking.peer import rows_of
 from checkers.linearizability.decide import decide, decide_small
-from checkers.linearizability.decision import Budget
+from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.encoded import EncodedHistory, EncodedKeys
+from checkers.linearizability.methods.grow_only import METHOD as GROW_ONLY
+from checkers.linearizability.methods.grow_only import SetHistory, grow_only
 from checkers.linearizability.methods.table import METHODS, Method
 from checkers.linearizability.precompile import precompile
 from framework.verdict import worst
 
 _REPEAT_S: Final = 0.5
 _REPEATS: Final = 5
+
+
+class ProcessorBudget(Budget):
+    """In time of the processor, not by the clock: the machine has other work."""
+
+    def __init__(self, seconds: float, max_bytes: int) -> None:
+        super().__init__(seconds, max_bytes, thread_time())
+
+    @property
+    def left_s(self) -> float:
+        return self.seconds - (thread_time() - self.began)
 
 
 @dataclass(slots=True)
@@ -55,34 +68,58 @@ def main(argv: Sequence[str]) -> None:
     keys = cell.histories()
     if job["rows"]:
         Path(job["rows"]).write_bytes(rows_of(keys).tobytes())
-    methods = [method for method in METHODS if method.name not in job["without"]]
-    for method in methods:
-        precompile(method.decide)
-    clock = thread_time if job["processor_time"] else perf_counter
-    outcome = decided(keys, job["limit_s"], job["limit_mib"] << 20, clock, methods)
+    for method in METHODS:
+        if method.name not in job["without"]:
+            precompile(method.decide)
+    by_processor = job["processor_time"]
+    clock, budget = (thread_time, ProcessorBudget) if by_processor else (perf_counter, Budget)
+    limits = job["limit_s"], job["limit_mib"] << 20
+    outcome = answer(keys, cell.sets(), *limits, budget, clock, job["without"])
     if job["end_to_end"]:
         end_to_end(cell.model, keys, job["end_to_end"] == "spark", job["limit_s"], outcome)
     print(json.dumps(asdict(outcome)))
 
 
-def decided(
+def answer(
     keys: Sequence[EncodedHistory],
+    sets: Sequence[SetHistory],
     limit_s: float,
     max_bytes: int,
+    budget: Callable[[float, int], Budget],
     clock: Callable[[], float],
-    methods: Sequence[Method] = METHODS,
+    without: Collection[str] = (),
 ) -> Outcome:
-    """All keys, one after the other, as often as half a second allows."""
+    """What the methods say of a cell's histories, but for some that are not asked."""
+    if sets and GROW_ONLY not in without:
+        decided_sets(named("grow-only-set/1/20/5/unique/0/none").sets())  # compiles
+        return measured(lambda: decided_sets(sets), clock)
+    joined = EncodedKeys.of(keys)
+    methods = [method for method in METHODS if method.name not in without]
+    return measured(lambda: decided(joined, methods, lambda: budget(limit_s, max_bytes)), clock)
+
+
+def decided(
+    keys: EncodedKeys, methods: Sequence[Method], budget: Callable[[], Budget]
+) -> list[Decision]:
+    """All keys, one after the other."""
+    return [
+        known or decide(keys[key], budget(), methods).decision
+        for key, known in enumerate(decide_small(keys, methods))
+    ]
+
+
+def decided_sets(sets: Sequence[SetHistory]) -> list[Decision]:
+    return [Decision(grow_only(each).verdict, GROW_ONLY) for each in sets]
+
+
+def measured(decide_all: Callable[[], Sequence[Decision]], clock: Callable[[], float]) -> Outcome:
+    """As often as half a second allows."""
     _forget_peak()
     before = _peak_bytes()
-    joined = EncodedKeys.of(keys)
     best, spent, runs = float("inf"), 0.0, 0
     while runs == 0 or (runs < _REPEATS and spent < _REPEAT_S):
         began = clock()
-        made = [
-            known or decide(joined[key], Budget(limit_s, max_bytes), methods).decision
-            for key, known in enumerate(decide_small(joined, methods))
-        ]
+        made = decide_all()
         took = clock() - began
         best, spent, runs = min(best, took), spent + took, runs + 1
     return Outcome(

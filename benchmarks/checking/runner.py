@@ -18,6 +18,8 @@ _PREPARATION_S: Final = 300.0
 """To start, to make a history, to start Spark."""
 AHEAD: Final = 20.0
 """So many times quicker we want to be."""
+PEER_MODELS: Final = ("register", "queue")
+"""Of which the other checker knows the objects."""
 COUNTS_S: Final = 0.005
 """Below that, ratios mean nothing."""
 
@@ -81,14 +83,16 @@ def run(
     """Rows, one after the other: nothing else runs meanwhile. `end_to_end`: "here" or "spark"."""
     for cell in cells:
         with tempfile.NamedTemporaryFile(suffix=".history") as file:
-            rows = file.name if peer is not None else None
+            is_known = peer is not None and cell.model in PEER_MODELS
+            rows = file.name if is_known else None
             ours = _ours(cell, limits, rows, end_to_end)
             theirs = None
             if peer is not None and Path(file.name).stat().st_size:
-                model = "queue" if cell.model == "queue" else "register"
                 runs = 3 if cell.operations <= 10_000 else 1
                 limit_s = _peer_limit_s(limits, ours)
-                theirs = peer.check(model, Path(file.name), limit_s, limits.peer_mebibytes, runs)
+                theirs = peer.check(
+                    cell.model, Path(file.name), limit_s, limits.peer_mebibytes, runs
+                )
             yield Row(cell, ours, theirs)
 
 

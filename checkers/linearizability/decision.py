@@ -27,7 +27,7 @@ class Budget:
 
     def slice(self, seconds: float) -> "Budget":
         """A part of what is left, at most `seconds`."""
-        return Budget(max(0.0, min(seconds, self.left_s)), self.max_bytes)
+        return type(self)(max(0.0, min(seconds, self.left_s)), self.max_bytes)
 
 
 @dataclass(frozen=True, slots=True)

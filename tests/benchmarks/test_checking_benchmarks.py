@@ -7,24 +7,29 @@ import numpy as np
 import pytest
 
 from benchmarks.checking import __main__ as command
-from benchmarks.checking.cells import Cell, grid, named, quick
-from benchmarks.checking.child import Outcome
+from benchmarks.checking import worth
+from benchmarks.checking.cells import OTHERS, Cell, grid, named, quick
+from benchmarks.checking.child import Outcome, ProcessorBudget, decided_sets
 from benchmarks.checking.measured import Measured
 from benchmarks.checking.peer import SOURCE, Unavailable, porcupine, rows_of
 from benchmarks.checking.runner import Limits, Row, run
 from benchmarks.checking.summary import table
 from benchmarks.checking.targets import TARGETS
 from checkers.linearizability.decide import decide
-from checkers.linearizability.decision import Budget
+from checkers.linearizability.decision import DEFAULT_BYTES, Budget
 from checkers.linearizability.encoded import NEVER
+from checkers.linearizability.methods.grow_only import METHOD as GROW_ONLY
+from checkers.linearizability.methods.table import METHODS
 
 pytestmark = pytest.mark.xdist_group("checking-benchmarks")
 
 
 def test_the_grid_is_the_one_that_was_asked_for() -> None:
-    cells = list(grid())
-    assert len({cell.name for cell in cells}) == len(cells)
-    assert all(named(cell.name) == cell for cell in cells)
+    every = list(grid())
+    assert len({cell.name for cell in every}) == len(every)
+    assert all(named(cell.name) == cell for cell in every)
+    cells = [cell for cell in every if cell.name not in OTHERS]
+    assert len(every) == len(cells) + len(OTHERS)
     assert {cell.keys for cell in cells} == {1, 100}
     assert {cell.operations for cell in cells} == {1_000, 10_000, 100_000, 1_000_000}
     assert {cell.clients for cell in cells} == {5, 20, 100}
@@ -32,7 +37,7 @@ def test_the_grid_is_the_one_that_was_asked_for() -> None:
     plants = {(cell.model, cell.plant) for cell in cells}
     assert plants >= {("register", each) for each in ("none", "phantom", "stale", "burst")}
     assert plants >= {("queue", each) for each in ("none", "swap", "lost", "repeat", "empty")}
-    assert set(quick()) < set(cells)
+    assert set(quick()) < set(every)
     assert len(TARGETS) >= 8
 
 
@@ -43,6 +48,52 @@ def test_every_kind_of_small_cell_has_the_verdict_that_it_is_made_for(model: str
             verdicts = {decide(key, Budget(10)).decision.verdict.value for key in cell.histories()}
             assert cell.expected in verdicts
             assert cell.expected == "INVALID" or verdicts == {"VALID"}
+
+
+@pytest.mark.parametrize("name", [name for name in OTHERS if name.split("/")[2] != "10000"])
+def test_cells_of_other_objects_have_the_verdicts_that_they_are_made_for(name: str) -> None:
+    cell = named(name)
+    if cell.sets():
+        assert [each.verdict.value for each in decided_sets(cell.sets())] == [cell.expected]
+    else:
+        (history,) = cell.histories()
+        assert (
+            decide(history, ProcessorBudget(60, DEFAULT_BYTES)).decision.verdict.value
+            == cell.expected
+        )
+
+
+@pytest.mark.parametrize("plant", ["none", "lost"])
+def test_a_set_that_grows_is_the_same_by_its_transitions(plant: str) -> None:
+    for seed in range(20):
+        cell = Cell("grow-only-set", 1, 60, 3, None, 0.1, plant, seed)
+        (history,), (made,) = cell.histories(), decided_sets(cell.sets())
+        assert decide(history, ProcessorBudget(60, DEFAULT_BYTES)).decision.verdict is made.verdict
+        assert made.verdict.value == cell.expected
+
+
+def test_where_the_log_has_a_string_s_operations_explains_it() -> None:
+    (history,) = Cell("logged-kv", 1, 200, 5, 3).histories()
+    along = decide(history, ProcessorBudget(60, DEFAULT_BYTES)).along
+    assert along is not None and along.verdict.value == "VALID"
+
+
+def test_every_method_has_a_cell_of_the_grid_that_shows_what_it_is_for() -> None:
+    assert set(worth.CELLS) == {*(method.name for method in METHODS), GROW_ONLY}
+    assert {name for names in worth.CELLS.values() for name in names} <= {
+        cell.name for cell in grid()
+    }
+
+
+def test_a_line_says_what_is_lost_without_a_method(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell = "grow-only-set/1/40/3/unique/0/none"
+    monkeypatch.setattr(worth, "CELLS", {GROW_ONLY: [cell]})
+    worth.main([])
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert line.startswith(f"| grow-only set | `{cell}` | VALID ")
+    assert line.endswith(", wgl |")
 
 
 @pytest.mark.parametrize("plant", ["swap", "lost", "repeat", "empty"])
