@@ -399,6 +399,14 @@ def client_is_shown_a_later_end_of_an_earlier_epoch(story: Story) -> None:
     shown_at(story, 14, epoch=1)
 
 
+def test_ends_are_counted_whether_they_fit_or_not() -> None:
+    """Of six snapshots and two reads each but one stands beside another."""
+    for epoch in (1, 2):
+        story = mute()
+        shown_at(story, 14, epoch=epoch)
+        assert compared(story)[0] == (7, 2)
+
+
 @PLANTED.violation(
     "no log has both these ends", "shown offset 13 in epoch 2", "offset 13 in epoch 3", on=mute
 )
@@ -804,9 +812,9 @@ def test_what_is_shown_once_the_cluster_was_seen_to_settle_is_not_yet_everywhere
     shown_at(story, 11)
     late = story.invoke("describe", "t")
     story.final()
-    story.complete(late, ext={"offset": 13})
+    story.complete(late, ext={"offset": 13, "epoch": 2})
     at_once = story.invoke("describe", "t")
-    story.complete(at_once, ext={"offset": 12})
+    story.complete(at_once, ext={"offset": 13})
     moment = next(each.time_ns for each in story.nemesis if each.f == "settle")
     story.operations[-1] = replace(story.operations[-1], completed_ns=moment)
     last = replace(story.operations[-1], index=500, completed_ns=None, ext={"offset": 12})
