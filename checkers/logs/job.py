@@ -11,6 +11,8 @@ that it sent. Where such a one sent to several keys, `still_known` says what a s
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Final
 
 import numpy as np
@@ -110,12 +112,11 @@ def suspected_shares(table: pa.Table, suspects: Mapping[str, Suspects]) -> pa.Ta
     )
 
 
+@dataclass(eq=False)
 class _Refused(Exception):
     """Operations are malformed, as `results` (`RESULTS`) say."""
 
-    def __init__(self, results: pa.Table) -> None:
-        super().__init__()
-        self.results = results
+    results: pa.Table
 
 
 def _whole(table: pa.Table) -> pa.Table:
@@ -240,15 +241,14 @@ def _starts(raw: pa.Table) -> tuple[dict[int, int], set[int]]:
     places = {row["file"] << 32 | row["range"]: row for row in counts}
     first: dict[int, int] = {}
     late: set[int] = set()
-    events, final, file = 0, False, None
-    for place, row in sorted(places.items()):
-        if row["file"] != file:
-            events, final, file = 0, False, row["file"]
-        first[place] = events
-        if final:
-            late.add(place)
-        events += row["index"]
-        final = final or row["phase"] == "final"
+    for _, own in groupby(sorted(places), key=lambda place: places[place]["file"]):
+        events, final = 0, False
+        for place in own:
+            first[place] = events
+            if final:
+                late.add(place)
+            events += places[place]["index"]
+            final = final or places[place]["phase"] == "final"
     return first, late
 
 

@@ -83,8 +83,6 @@ def log(table: pa.Table) -> Log:
     order = np.lexsort((place, index, part))
     client, clients = _names(table, "client")
     value = table.column("value").combine_chunks().dictionary_encode()
-    if isinstance(value, pa.ChunkedArray):
-        value = value.unify_dictionaries().combine_chunks()
     group, groups = _names(table, "group")
     node, nodes = _names(table, "node")
     # Processes of different runs are different clients.
@@ -138,14 +136,7 @@ def _taken(names: pa.Array, codes: Ints) -> list[str | None]:
 
 
 def _names(table: pa.Table, column: str) -> tuple[Ints, pa.Array]:
-    found = table.column(column)
-    if not pa.types.is_dictionary(found.type):
-        found = found.dictionary_encode().unify_dictionaries()
-    whole = found.combine_chunks()
-    if isinstance(whole, pa.ChunkedArray):
-        whole = (
-            whole.chunk(0) if whole.num_chunks else pa.array([], pa.string()).dictionary_encode()
-        )
+    whole = table.column(column).combine_chunks().dictionary_encode()
     names = pc.unique(whole.dictionary)
     if len(names) == len(whole.dictionary):
         return _indices(whole), whole.dictionary

@@ -5,13 +5,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from kafka_histories import Events, anything, singles, table, transactions
 
 from checkers.logs import job
 from checkers.logs.cycle_outcomes import outcomes, parts_of
-from checkers.logs.job import concluded, cycles_among, judge_shares, shares, still_known
+from checkers.logs.cycles_spread import Suspects
+from checkers.logs.job import (
+    RESULTS,
+    concluded,
+    cycles_among,
+    judge_shares,
+    seen_by_run,
+    shares,
+    spread_shares,
+    still_known,
+)
 from checkers.logs.judge import NAME, judge
 from checkers.logs.rows import rows
 from framework.checking import keys
@@ -29,13 +40,19 @@ def written(events: Events, folder: Path) -> Path:
     return path
 
 
-def in_buckets(path: Path, buckets: int, size: int) -> pa.Table:
-    """What becomes of a file that is read in ranges of about `size` bytes."""
+def in_shares(path: Path, buckets: int, size: int, file: int = 0) -> dict[int, list[pa.Table]]:
+    """By bucket what a file, of that number, is dealt to in ranges of about `size` bytes."""
     dealt: dict[int, list[pa.Table]] = {}
-    for source in ranges([path], 0, size):
+    for source in ranges([path], file, size):
         for part in keys.parts_of(source):
             for bucket, share in shares(part, buckets):
                 dealt.setdefault(bucket, []).append(share)
+    return dealt
+
+
+def in_buckets(path: Path, buckets: int, size: int, file: int = 0) -> pa.Table:
+    """What becomes of it."""
+    dealt = in_shares(path, buckets, size, file)
     known: dict[str, frozenset[int]] = {}
     while True:
         results = pa.concat_tables(
@@ -53,8 +70,8 @@ def plain(outcome: pa.Table) -> Outcomes:
     return sorted(tuple(row.values()) for row in reported)
 
 
-def whole(events: Events) -> Outcomes:
-    made = rows(table(events, "0"))
+def whole(events: Events, run: str = "0") -> Outcomes:
+    made = rows(table(events, run))
     cycles = parts_of(made)
     found = outcomes(*cycles, NAME) if cycles is not None else []
     judged = judge(made).select(OUTCOME_ARROW.names).cast(OUTCOME_ARROW)
@@ -69,6 +86,15 @@ def test_parts_and_buckets_change_nothing(make: Callable[[int], Events], tmp_pat
         expected = whole(events)
         for buckets, size in ((1, 1 << 20), (1, 700), (2, 1 << 20), (8, 1500)):
             assert plain(concluded(in_buckets(path, buckets, size))) == expected, (seed, buckets)
+
+
+@pytest.mark.parametrize("make", [transactions, singles])
+def test_parts_of_another_file_are_numbered_by_that(
+    make: Callable[[int], Events], tmp_path: Path
+) -> None:
+    events = make(10)
+    found = concluded(in_buckets(written(events, tmp_path), 2, 700, file=3))
+    assert plain(found) == whole(events, "3")
 
 
 def test_what_another_bucket_knows_is_reported(tmp_path: Path) -> None:
@@ -101,11 +127,41 @@ def test_what_is_malformed_is_reported_with_its_true_index(tmp_path: Path) -> No
         {"type": "fail", "process": 777, "f": "send", "value": value},
     ]
     path = written(events, tmp_path)
-    for buckets, size in ((1, 1 << 20), (4, 900)):
-        found = in_buckets(path, buckets, size).to_pylist()
+    for buckets, size, file in ((1, 1 << 20, 0), (4, 900, 0), (4, 900, 3)):
+        found = in_buckets(path, buckets, size, file).to_pylist()
         wrong = [row for row in found if row["verdict"] == keys.MALFORMED]
-        assert [row["seen"] for row in wrong] == [len(events) - 2]
+        assert [(row["run"], row["seen"]) for row in wrong] == [(str(file), len(events) - 2)]
         assert "it has to be" in wrong[0]["note"]
+
+
+def test_of_what_is_malformed_that_alone_is_spread(tmp_path: Path) -> None:
+    value = [["send", 1]]
+    events: Events = [
+        {"type": "invoke", "process": 7, "f": "send", "value": value},
+        {"type": "fail", "process": 7, "f": "send", "value": value},
+    ]
+    (share,) = in_shares(written(events, tmp_path), 1, 1 << 20)[0]
+    ((stage, bucket, found),) = spread_shares(share, {}, NAME)
+    assert (stage, bucket) == (keys.SHARES, 0)
+    assert found["verdict"].to_pylist() == [keys.MALFORMED]
+
+
+def test_what_no_bucket_waits_for_or_knows_is_not_asked_again() -> None:
+    results = [
+        {"run": "0", "known": "[1, 2]", "waiting": None},
+        {"run": "0", "known": None, "waiting": "[2, 3]"},
+        {"run": "1", "known": "[3]", "waiting": None},
+    ]
+    assert still_known(pa.Table.from_pylist(results, RESULTS)) == {"0": {2}}
+
+
+def test_operations_that_may_depend_are_counted_over_buckets_and_with_those_proven() -> None:
+    counts = pa.Table.from_pylist(
+        [{"run": run, "operations": count} for run, count in (("a", 3), ("b", 5), ("a", 4))]
+    )
+    none = np.array([], np.int64)
+    proven = {"b": Suspects(none, none, none, 2)}
+    assert seen_by_run(counts, proven) == {"a": 7, "b": 7}
 
 
 def test_of_cycles_among_suspects_all_operations_are_named(tmp_path: Path) -> None:
