@@ -75,7 +75,6 @@ class Log:
 
 def log(table: pa.Table) -> Log:
     """The log of `ROWS`, in whatever order they come."""
-    table = table.unify_dictionaries()
     run_codes, runs = _names(table, "run")
     key_codes, keys = _names(table, "key")
     part, parts = _parts(run_codes, runs, key_codes, keys)

@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from kafka_histories import table
-from test_kafka_planted import op, poll, send
+from test_kafka_planted import assign, op, poll, send
 from test_log_judge import PROVEN
 
-from checkers.logs.log import log
+from checkers.logs.log import NEVER, log
 from checkers.logs.order import operation, order
 from checkers.logs.rows import rows
 
@@ -31,6 +31,16 @@ def test_what_took_effect_is_what_had_no_answer_and_was_polled() -> None:
     found = order(log(rows(table(events + poll(2, (1, "failed"))))))
     committed = [bool(each) for each in found.committed[found.sends]]
     assert (committed, found.read.tolist()) == ([True, False], [False, True])
+
+
+def test_clients_are_those_of_runs_and_what_has_no_end_never_ends() -> None:
+    events = [*send(0, (0, "a")), *assign(0, 1), *send(0, (1, "b"))[:1]]
+    made = log(pa.concat_tables([rows(table(events, run)) for run in "ab"]))
+    runs = [made.parts[part][0] for part in made.part]
+    assert len({*zip(runs, made.client.tolist(), strict=True)}) == 2
+    assert len(set(made.client.tolist())) == 2
+    assert (made.end == NEVER).sum() == 2 and (made.end >= 0).all()
+    assert {key for _, key in made.parts} == {"", "1"}
 
 
 def test_parts_are_in_the_order_of_their_names() -> None:
