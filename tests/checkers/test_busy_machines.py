@@ -55,6 +55,7 @@ EXCUSED: Mapping[str, set[str]] = {
         "a leader that is cut off goes on",
         "a leader that tells of its log goes on",
         "a leader that is asked of brokers too goes on",
+        "a leader goes on for as long as it takes to fence",
         "a replica stays out of sync",
         "one replica stays out of sync while another comes back",
     },
