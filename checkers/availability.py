@@ -439,7 +439,7 @@ def _stuck(
     clients = [each for each in operations if each.f not in PROCESS_FS]
     honest = [each for each in clients if not is_zombie(each)]
     ends = (each.completed_ns or each.began_ns for each in operations)
-    judge = Judge(bound_s, max(ends, default=0), Machines.of(events.plan).harness)
+    judge = Judge(bound_s, max(ends, default=0), Machines.of(events.plan).cluster)
     kinds = {
         f: judge.worst(_telling(mine), stretches, _succeeded)
         for f, mine in _grouped(honest, lambda each: each.f)

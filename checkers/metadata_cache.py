@@ -345,7 +345,7 @@ class Peace:
 
     @classmethod
     def of(cls, events: RunEvents) -> "Peace":
-        machine = Machines.of(events.plan).harness
+        machine = Machines.of(events.plan).cluster
         return cls(quiet_times(events), Upset.of(events.plan), machine)
 
     def owed_ns(self, operation: Operation) -> int | None:

@@ -341,7 +341,7 @@ def _committed_kept(views: Sequence[View]) -> Judgement:
 def _let_go(events: RunEvents, views: Sequence[View]) -> Judgement:
     """Who is to be deposed for hearing of nobody has noticed by when others fence a silent one."""
     long_ns = fencing_ns(events.plan)
-    machine, succeeded = Machines.of(events.plan).harness, _Succession(views)
+    machines, succeeded = Machines.of(events.plan), _Succession(views)
     controllers = ids_in(events.plan, CONTROLLER)
     own = {each.operation.index: each for each in views if _of_itself(each, controllers)}
     asked: dict[str, list[Operation]] = defaultdict(list)
@@ -350,6 +350,7 @@ def _let_go(events: RunEvents, views: Sequence[View]) -> Judgement:
             asked[str(each.node)].append(each)
     compared, findings = 0, []
     for node, operations in asked.items():
+        machine = machines.of_clients(node)
         compared += _of_former_leaders(operations, own, succeeded)
         for late, group in groupby(operations, lambda each: succeeded.late(own.get(each.index))):
             streak = list(group)
@@ -439,7 +440,7 @@ def _live_listed(
     lists: Sequence[BrokerList], quiet: Sequence[Quiet], events: RunEvents, recovery_ns: int
 ) -> Judgement:
     brokers, upset = ids_in(events.plan, BROKER), Upset.of(events.plan)
-    machine = Machines.of(events.plan).harness
+    machine = Machines.of(events.plan).cluster
     findings, compared = [], Counter[str]()
     for peace in quiet:
         owing = [each for each in lists if peace.holds(each.operation)]
@@ -568,7 +569,8 @@ def _partitions(
 
 
 def _all_in_sync(events: RunEvents, quiet: Sequence[Quiet], recovery_ns: int) -> Judgement:
-    brokers, machine = ids_in(events.plan, BROKER), Machines.of(events.plan).harness
+    brokers = ids_in(events.plan, BROKER)
+    machine = Machines.of(events.plan).cluster
     answers = [
         (node, own)
         for peace in quiet
@@ -630,14 +632,14 @@ def _heard(events: RunEvents, nodes: Nodes, recovery_ns: int) -> Judgement:
     asked: dict[str, list[Operation]] = {name: [] for name in nodes}
     for each in events.observations:
         asked.setdefault(str(each.node), []).append(each)
-    machine = Machines.of(events.plan).harness
+    machines = Machines.of(events.plan)
     findings = [
         _silence(node, silent)
         for stretch in owed(events.faults, nodes)
         if stretch.calm
         for node, own in asked.items()
         for silent in _silences(own, stretch)
-        if machine.gave_ns(*_span(silent[0], silent[-1])) >= recovery_ns
+        if machines.of_clients(node).gave_ns(*_span(silent[0], silent[-1])) >= recovery_ns
     ]
     enough = sum(min(ANSWERS, sum(map(_answered, own))) for own in asked.values())
     return (enough, ANSWERS * len(asked)), findings

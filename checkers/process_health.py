@@ -5,8 +5,8 @@ reason (B.2 rules 6 and 11 among them) or with an exit code, a process that ende
 was done to it, a node that fell silent, a part of one that stood still for longer than `stall`:
 each is a finding. Stalls while the process was paused, and those that processes share because the
 machine itself had no time, are not; nor is the time for which the kernel says that it had no core
-for the process, nor what the machine took, as the harness measured it. Time in which other nodes of
-the machine stood still is no silence, either.
+for the process, nor what the machine took or the node waited for a core, as the harness measured
+it. Time in which other nodes of the machine stood still is no silence, either.
 
 Each clause wants to have heard of every node of the plan. Where nodes report nothing of themselves,
 as those of Apache Kafka, their logs and how their processes ended are judged.
@@ -316,6 +316,7 @@ def _held(faults: Iterable[FaultRecord], node: str) -> list[tuple[int, int]]:
 
 def _never_back(events: RunEvents, boot_s: float) -> Iterator[Finding]:
     """A node that was killed and started again, and did not come as far as its boot."""
+    machines = Machines.of(events.plan)
     last_ns = max(map(earliest_ns, _reported(events)), default=0)
     for node, lives in incarnations(_reported(events)).items():
         last = lives[-1][-1]
@@ -323,8 +324,8 @@ def _never_back(events: RunEvents, boot_s: float) -> Iterator[Finding]:
         since = max(killed, key=lambda each: each.since_ns, default=None)
         if since is None or since.healed_ns is None:
             continue
-        starved, machine = _starved(events, node), Machines.of(events.plan).of_node(node)
-        if _alone_ns(since.healed_ns, last_ns, starved, machine) < boot_s * 1e9:
+        starved = _starved(events, node)
+        if _alone_ns(since.healed_ns, last_ns, starved, machines.of_node(node)) < boot_s * 1e9:
             continue
         if latest_ns(lives[-1][0]) < since.since_ns and latest_ns(last) < since.healed_ns:
             yield finding(

@@ -199,7 +199,7 @@ def refused_beside(
     for operation in events.operations:
         if operation.f == "produce" and _was_answered(operation):
             by_key[str(operation.key)].append(operation)
-    machine, heirs = Machines.of(events.plan).harness, Heirs.of(events)
+    machine, heirs = Machines.of(events.plan).cluster, Heirs.of(events)
     tried, refused, findings = 0, 0, []
     for grant in grants:
         begin = grant.begin.latest_ns
@@ -317,7 +317,7 @@ def _within(operations: Sequence[Operation], begin: int, end: int) -> list[Opera
 
 def disturbed(events: RunEvents, begin: int, end: int) -> bool:
     """Whether a fault held meanwhile, or the system may still have been getting over one."""
-    machine, long_ns = Machines.of(events.plan).harness, recovery_ns(events.plan)
+    machine, long_ns = Machines.of(events.plan).cluster, recovery_ns(events.plan)
     return any(
         (each.injected_ns or 0) <= end
         and (each.healed_ns is None or machine.until_ns(each.healed_ns, long_ns) >= begin)

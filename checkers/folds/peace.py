@@ -77,7 +77,7 @@ def quiet_times(events: RunEvents) -> Sequence[Quiet]:
     marks = settle_marks(events.nemesis)
     seen = settled(events.nemesis) is True and not unhealed(events.faults)
     mark_ns = marks[-1].time_ns if seen else FOREVER_NS
-    machine, needed_ns = Machines.of(events.plan).harness, recovery_ns(events.plan)
+    machine, needed_ns = Machines.of(events.plan).cluster, recovery_ns(events.plan)
     found = []
     for each in owed(events.faults, events.plan.get("nodes") or {}):
         if each.calm:
@@ -107,7 +107,7 @@ def _said_s(plan: Mapping[str, Recorded], name: str, otherwise: float) -> float:
 def missed_by_ns(events: RunEvents, since_ns: int) -> int:
     """The moment by which most nodes, left alone since then, miss those who are gone: if a fault
     ended shortly before, they may first have had to get over that."""
-    machine, plan = Machines.of(events.plan).harness, events.plan
+    machine, plan = Machines.of(events.plan).cluster, events.plan
     ended = [
         each.over_ns
         for each in events.faults

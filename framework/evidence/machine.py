@@ -2,18 +2,19 @@
 
 A process that waits for a core does nothing, and is not to blame. While a run goes on the harness
 measures, from outside of every node, how much of the time a process could not have had a core
-(`took` in the plan's `machine`, see `framework.run.machine`). Rules with a limit count the time
-that was given: `gave_ns` of what lies between two moments, `until_ns` and `since_ns` for the moment
-at which a limit ends or begins. Where the machine took all of it no limit passes.
+(`took` in the plan's `machine`, see `framework.run.machine`), and how much each node's processes
+waited for one (`nodes`, see `framework.run.waiting`). The larger one counts. Rules with a limit
+count the time that was given: `gave_ns` of what lies between two moments, `until_ns` and `since_ns`
+for the moment at which a limit ends or begins. Where the machine took all of it no limit passes.
 
 Of a run without such figures, and of nodes on other machines than the harness's, nothing is known
 to have been taken.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import accumulate
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 from typing import Final
 
 from framework.evidence.clocks import ON_ONE_MACHINE
@@ -40,7 +41,7 @@ class Machine:
 
     def gave_ns(self, begin_ns: int, end_ns: int) -> int:
         """How much of the time from begin to end a process could have had a core."""
-        return max(0, self._given(end_ns) - self._given(begin_ns))
+        return max(0, self.given_by(end_ns) - self.given_by(begin_ns))
 
     def took_ns(self, begin_ns: int, end_ns: int) -> int:
         """The rest of it."""
@@ -58,18 +59,18 @@ class Machine:
 
     def until_ns(self, begin_ns: int, given_ns: int) -> int:
         """The first moment by which so much was given since `begin_ns`."""
-        given = self._given(begin_ns) + given_ns
+        given = self.given_by(begin_ns) + given_ns
         at_ns = _on_line(self.given_ns, self.at_ns, given, bisect_left(self.given_ns, given))
         return max(begin_ns, at_ns)
 
     def since_ns(self, end_ns: int, given_ns: int) -> int:
         """The last moment from which on so much was given till `end_ns`."""
-        given = self._given(end_ns) - given_ns
+        given = self.given_by(end_ns) - given_ns
         at_ns = _on_line(self.given_ns, self.at_ns, given, bisect_right(self.given_ns, given))
         return min(end_ns, at_ns)
 
-    def _given(self, at_ns: int) -> int:
-        """Of the time up to a moment."""
+    def given_by(self, at_ns: int) -> int:
+        """How much had been given by a moment."""
         return _on_line(self.at_ns, self.given_ns, at_ns, bisect_right(self.at_ns, at_ns))
 
 
@@ -88,24 +89,50 @@ def _on_line(xs: Sequence[int], ys: Sequence[int], x: int, after: int) -> int:
 UNMEASURED: Final = Machine()
 
 
+def busiest(machines: Iterable[Machine]) -> Machine:
+    """One that gave at each moment as little as the one of these that gave least then."""
+    known = [each for each in machines if each.at_ns]
+    if len(known) <= 1:
+        return known[0] if known else UNMEASURED
+    at_ns = sorted({at for each in known for at in each.at_ns})
+    given = [[each.given_by(at) for at in at_ns] for each in known]
+    pieces = zip(*map(pairwise, given), strict=True)
+    least = (min(end - begin for begin, end in piece) for piece in pieces)
+    return Machine(at_ns, list(accumulate(least, initial=at_ns[0])))
+
+
 @dataclass(frozen=True, slots=True)
 class Machines:
     """`harness`: the machine on which clients run, and the nodes that are on it. `here`: which
-    those are; None: all."""
+    those are; None: all. `nodes`: what each of them was given, of which that is known."""
 
     harness: Machine = UNMEASURED
     here: Collection[str] | None = None
+    nodes: Mapping[str, Machine] = field(default_factory=dict)
 
     @classmethod
     def of(cls, plan: Mapping[str, Recorded]) -> "Machines":
         measured: Recorded = plan.get("machine") or {}
         harness = Machine.of(measured.get("took") or ())
+        waited: Mapping[str, Sequence[Sequence[int]]] = measured.get("nodes") or {}
+        nodes = {node: Machine.of(spans) for node, spans in waited.items()}
         clocks = plan.get("clocks")
         if isinstance(clocks, Mapping):
-            return cls(harness, {node for node, clock in clocks.items() if clock.get("shared")})
-        return cls(harness, None if plan.get("hosts", "auto") in ON_ONE_MACHINE else ())
+            here = {node for node, clock in clocks.items() if clock.get("shared")}
+            return cls(harness, here, nodes)
+        return cls(harness, None if plan.get("hosts", "auto") in ON_ONE_MACHINE else (), nodes)
 
     def of_node(self, *nodes: str) -> Machine:
-        """The one that a node is on, or all of several are."""
+        """What a node was given; of several, what the one was that was given least."""
         here = self.here is None or set(nodes) <= set(self.here)
-        return self.harness if here else UNMEASURED
+        return self.of_clients(*nodes) if here else UNMEASURED
+
+    @property
+    def cluster(self) -> Machine:
+        """What those were given who wait for something that many nodes take part in."""
+        return self.of_clients(*self.nodes)
+
+    def of_clients(self, *nodes: str) -> Machine:
+        """What those were given who wait for answers of these nodes: the harness, and the nodes."""
+        own = (self.nodes[node] for node in nodes if node in self.nodes)
+        return busiest([self.harness, *own])

@@ -66,6 +66,41 @@ def children(pid: int) -> list[int]:
         return []
 
 
+def waited_ns(root: int) -> dict[int, int]:
+    """Thread -> how long it has waited for a core since it began, of a process and of all those
+    that descend from it. What ends meanwhile may be left out.
+
+    https://www.kernel.org/doc/html/latest/scheduler/sched-stats.html
+    """
+    found: dict[int, int] = {}
+    pids = [root]
+    for pid in pids:  # it grows
+        for thread in _threads(pid):
+            folder = f"/proc/{pid}/task/{thread}"
+            try:
+                found[int(thread)] = int(_read(f"{folder}/schedstat").split()[1])
+                pids += map(int, _read(f"{folder}/children").split())
+            except OSError:
+                continue
+    return found
+
+
+def _threads(pid: int) -> list[str]:
+    try:
+        return os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - paths cost more than the look
+    except OSError:
+        return []
+
+
+def _read(path: str) -> bytes:
+    """A small file of the kernel's, at the least cost."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(handle, 65536)
+    finally:
+        os.close(handle)
+
+
 def end(processes: Iterable[int], timeout_s: float = 10.0) -> bool:
     """SIGKILL processes and wait until they are gone. False: some are still there."""
     handles = []

@@ -126,6 +126,15 @@ class Fleet(Protocol):
         Its exit code."""
 
 
+@runtime_checkable
+class OnThisMachine(Protocol):
+    """A fleet whose processes are some of this machine's, where the harness can look at them."""
+
+    def roots(self) -> Mapping[str, int]:
+        """Host -> the process from which all of its processes descend: its pid, as the harness
+        sees it. Hosts of which that is not known are left out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ability:
     """One line of `doctor`: can this machine do it, and if not, what would make it so."""

@@ -48,6 +48,7 @@ from framework.run.options import Test, as_json
 from framework.run.progress import Progress
 from framework.run.schedule import schedule
 from framework.run.versions import versions
+from framework.run.waiting import waiting
 from framework.timings import Timings
 
 log: Final = logging.getLogger(__name__)
@@ -255,7 +256,11 @@ def _run_cluster(
             plan["time_zero_ns"] = zero_ns = time.monotonic_ns()
             enough = Enough(say=progress.say, faults=[each.name for each in test.faults])
             plan["time_zero"] = datetime.now(UTC).isoformat()
-            with measured(cluster.fleet, zero_ns) as plan["clocks"], watched(zero_ns) as busy:
+            with (
+                measured(cluster.fleet, zero_ns) as plan["clocks"],
+                watched(zero_ns) as busy,
+                waiting(cluster.fleet, zero_ns) as nodes,
+            ):
                 folder.write_plan(plan)
                 ready(folder)
                 try:
@@ -264,7 +269,7 @@ def _run_cluster(
                     if not folder.history.exists():
                         raise
                     _ended_early(folder, plan, progress, error)
-            plan |= {"machine": busy, **ended()} | (
+            plan |= {"machine": {**busy, "nodes": nodes}, **ended()} | (
                 {"went_on": enough.went_on} if enough.went_on else {}
             )
             folder.write_plan(plan)

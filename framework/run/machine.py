@@ -59,6 +59,7 @@ class Taken:
 
     spans: list[list[int]] = field(default_factory=list)
     span_ms: int = SPAN_MS
+    most: int = MOST
     _begin_s: float = 0.0
     _took_s: float = 0.0
 
@@ -71,9 +72,26 @@ class Taken:
         lasted_s = at_s - before_s
         left = now.cores - (now.stolen_s - before.stolen_s) / lasted_s
         share = 1 - max(0.0, left) / max(now.wanting, left, 1)
-        self._took_s += min(lasted_s, max(lasted_s - TICK_S, share * lasted_s, 0.0))
+        self.took(min(lasted_s, max(lasted_s - TICK_S, share * lasted_s, 0.0)), at_s)
+
+    def took(self, took_s: float, at_s: float) -> None:
+        """So much more was taken by now."""
+        self._took_s += took_s
         if (at_s - self._begin_s) * 1000 >= self.span_ms:
             self.end(at_s)
+
+    def back_to(self, at_s: float) -> None:
+        """What is told next began at that moment: spans since then are told anew."""
+        if at_s >= self._begin_s:
+            return
+        at = round(at_s * 1000)
+        while self.spans and self.spans[-1][0] >= at:
+            self.spans.pop()
+        if self.spans and self.spans[-1][1] > at:
+            begin, _, took = self.spans.pop()
+            self.spans.append([begin, at, min(took, at - begin)])
+        self.begin(at_s)
+        self._took_s = 0.0
 
     def end(self, at_s: float) -> None:
         """The span that is under way ends here."""
@@ -82,7 +100,7 @@ class Taken:
         if took > LEAST * (end - begin):
             self.spans.append([begin, end, took])
         self._begin_s, self._took_s = at_s, 0.0
-        if len(self.spans) > MOST:
+        if len(self.spans) > self.most:
             self.span_ms *= 2
             pairs = zip(self.spans[::2], self.spans[1::2], strict=False)
             joined = [[one[0], other[1], one[2] + other[2]] for one, other in pairs]

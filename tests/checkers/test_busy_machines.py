@@ -191,3 +191,53 @@ def test_what_a_machine_upset_at_last_had_no_time_to_settle_again(
     spans = (begin_ms, begin_ms + 3_000, 3_000)
     outcome = convergence(took(unsettled(reported=False), spans).run_events())
     assert (outcome.verdict is Verdict.INVALID) == accused, outcome.note
+
+
+def starved(story: Any, *nodes: str) -> Any:
+    """The same story on a machine that had time for all but these nodes."""
+    spans = [[-1_000_000, 10_000_000, 10_780_000]]
+    waited = {node: spans if node in nodes else [] for node in story.plan["nodes"]}
+    story.plan = {**story.plan, "machine": {"cores": 2, "took": [], "nodes": waited}}
+    return story
+
+
+@pytest.mark.parametrize(
+    ("name", "violation", "node"),
+    [
+        ("fenced-serve-nothing", "by the log", "b1"),
+        ("observed-cluster", "a node is silent for a while", "b1"),
+        ("observed-cluster", "a leader that is cut off goes on", "c2"),
+        ("process-health", "b1's data loop stood still for 1500 ms", "b1"),
+        ("process-health", "b2 fell silent", "b2"),
+        ("process-health", "c2's data loop stood still for 4000 ms", "c2"),
+        (
+            "process-health",
+            "b1 was killed and started again 12 s before the end, and did not boot",
+            "b1",
+        ),
+        ("zombie-fencing", "serves after its lease by its own events", "b1"),
+    ],
+)
+def test_a_node_that_was_given_nothing_is_excused_and_no_other(
+    name: str, violation: str, node: str
+) -> None:
+    it, (_, story) = case(name), case(name).planted[violation]
+    others = story().plan["nodes"].keys() - {node}
+    assert it.judge(starved(story(), node)).verdict is not it.verdict
+    assert it.judge(starved(story(), *others)).verdict is it.verdict
+
+
+@pytest.mark.parametrize("name", sorted(EXCUSED))
+def test_a_node_that_was_given_nothing_makes_no_clean_run_wrong(name: str) -> None:
+    it = case(name)
+    for node in it.clean.plan["nodes"]:
+        result = it.judge(starved(it.clean, node))
+        assert result.verdict is Verdict.VALID, (node, result.note, result.findings)
+
+
+def test_what_others_say_of_a_starved_broker_in_the_end_is_not_held_against_them() -> None:
+    """It lost its lease, and is listed by nobody."""
+    it = case("observed-cluster")
+    _, story = it.planted["a live broker is not listed in the end"]
+    assert it.judge(starved(story())).verdict is it.verdict
+    assert it.judge(starved(story(), "b2")).verdict is not it.verdict

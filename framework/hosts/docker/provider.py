@@ -50,8 +50,16 @@ IN_EVERY_IMAGE: Final = ("python3", "nft", "ip", "ps")
 class DockerFleet(SshFleet):
     """Containers: their kernel, and with it their clock, is this machine's."""
 
+    def __init__(self, hosts: Mapping[str, SshHost], containers: Mapping[str, Container]) -> None:
+        super().__init__(KIND, hosts)
+        self._containers = containers
+
     def clocks(self) -> Mapping[str, ClockSample | None]:
         return dict.fromkeys(self.hosts)
+
+    def roots(self) -> Mapping[str, int]:
+        found = {name: _root(container) for name, container in self._containers.items()}
+        return {name: pid for name, pid in found.items() if pid is not None}
 
 
 class DockerProvider:
@@ -104,9 +112,10 @@ class DockerProvider:
             network, subnet = _make_network(client, run)
             user_key, host_key = _keys(scratch)
 
-            def make(position: int) -> SshHost:
+            def make(position: int) -> tuple[SshHost, Container]:
                 name, address = names[position], str(subnet[11 + position])
-                _start(client, run, tag, name, address, network, (user_key, host_key))
+                keys = (user_key, host_key)
+                container = _start(client, run, tag, name, address, network, keys)
                 host = SshHost(
                     name,
                     partial(
@@ -120,11 +129,14 @@ class DockerProvider:
                 stack.callback(host.close)
                 # Some engines give internal networks a default route, which leads nowhere.
                 host.run(["ip", "route", "del", "default"], check=False)
-                return host
+                return host, container
 
             with ThreadPoolExecutor(len(names)) as pool:
-                hosts = dict(zip(names, pool.map(make, range(len(names))), strict=True))
-            yield DockerFleet(KIND, hosts)
+                made = dict(zip(names, pool.map(make, range(len(names))), strict=True))
+            yield DockerFleet(
+                {name: host for name, (host, _) in made.items()},
+                {name: container for name, (_, container) in made.items()},
+            )
 
     def leftovers(self) -> Sequence[str]:
         return [_describe(thing) for thing in _found(_dead)] + [
@@ -254,7 +266,7 @@ def _start(
     address: str,
     network: str,
     keys: tuple[paramiko.PKey, paramiko.PKey],
-) -> None:
+) -> Container:
     """Create one container, put the keys into it, and start it."""
     user_key, _ = keys
     container = client.containers.create(
@@ -281,6 +293,19 @@ def _start(
             tar.addfile(member, io.BytesIO(data))
     container.put_archive("/etc/ssh/kraft-proof", packed.getvalue())
     container.start()
+    return container
+
+
+def _root(container: Container) -> int | None:
+    """The first process of a container; None where the engine's processes are not to be seen from
+    here, as from within another container."""
+    try:
+        container.reload()
+        pid = int((container.attrs or {})["State"]["Pid"])
+        group = Path(f"/proc/{pid}/cgroup").read_text()
+    except (DockerException, OSError, KeyError):
+        return None
+    return pid if str(container.id) in group else None
 
 
 def _found(wanted: Callable[[Labels], bool]) -> list[Any]:

@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,8 @@ from framework.hosts.namespaces.hub import NAME as HUB
 from framework.hosts.namespaces.messages import Directory, Fields, raise_error, receive, send
 from framework.plugins.host import ClockSample, CommandFailed, Completed, Host
 
+CREDENTIALS: Final = struct.Struct("iII")
+"""Of the other end of a socket: pid, user, group."""
 ANSWER_TIMEOUT_S: Final = 30.0
 """How much longer than its work an answer may take."""
 
@@ -131,6 +134,17 @@ class NamespaceFleet:
 
     def clocks(self) -> Mapping[str, ClockSample | None]:
         return dict.fromkeys(self.hosts)
+
+    def roots(self) -> Mapping[str, int]:
+        """The agents."""
+        return {name: self._agent(name) for name in self.hosts}
+
+    def _agent(self, name: str) -> int:
+        """Who listens there: the kernel says it in terms of whoever asks (SO_PEERCRED)."""
+        with self.sockets.connect(name, ANSWER_TIMEOUT_S) as peer:
+            found = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+        pid, _, _ = CREDENTIALS.unpack(found)
+        return int(pid)
 
     def run_inside(self, argv: Sequence[str], env: Mapping[str, str]) -> int:
         return subprocess.run([*self.enter, *argv], env={**os.environ, **env}).returncode

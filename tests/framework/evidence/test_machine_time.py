@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from framework.evidence.machine import UNMEASURED, Machine, Machines
+from framework.evidence.machine import UNMEASURED, Machine, Machines, busiest
 
 S, MS = 10**9, 10**6
 BUSY = Machine.of([[1000, 3000, 1000], [3000, 4000, 1000], [10_000, 12_000, 1500]])
@@ -93,3 +93,36 @@ def test_nodes_of_other_machines_and_of_older_runs(more: dict[str, Any], took_ms
     assert machines.of_node("n1").took_ns(0, S) == took_ms * MS
     assert machines.of_node("n1", "n2").took_ns(0, S) == (0 if "clocks" in more else took_ms) * MS
     assert machines.harness.took_ns(0, S) == (0 if "machine" in more else 400) * MS
+
+
+def test_of_several_the_one_counts_that_was_given_least_at_that_moment() -> None:
+    other = Machine.of([[500, 1500, 500], [2000, 2500, 500], [3500, 4500, 100]])
+    both = busiest([BUSY, UNMEASURED, other])
+    took_ms = [both.took_ns(at * S // 2, (at + 1) * S // 2) // MS for at in range(10)]
+    assert took_ms == [0, 250, 250, 250, 500, 250, 500, 500, 50, 0]
+    assert both.took_ns(0, 20 * S) == (250 + 250 + 250 + 500 + 250 + 1000 + 50 + 1500) * MS
+    assert busiest([]) == busiest([UNMEASURED]) == UNMEASURED
+    assert busiest([UNMEASURED, other]) == other
+
+
+STARVED: dict[str, Any] = {
+    "took": [[0, 1000, 400]],
+    "nodes": {"n1": [[0, 500, 100], [500, 1000, 450]], "n2": []},
+}
+
+
+def test_of_a_node_its_own_waiting_or_the_machines_counts() -> None:
+    machines = Machines.of({"hosts": "docker", "machine": STARVED})
+    given = {"n1": (machines.of_node("n1"), 650), "n2": (machines.of_node("n2"), 400)}
+    given["both"] = machines.of_node("n2", "n1"), 650
+    given["unknown"] = machines.of_node("n3"), 400
+    given["cluster"] = machines.cluster, 650
+    given["clients"] = machines.of_clients("n2"), 400
+    for who, (machine, took_ms) in given.items():
+        assert machine.took_ns(0, S) == took_ms * MS, who
+
+
+def test_of_nodes_elsewhere_those_who_wait_for_them_are_here() -> None:
+    machines = Machines.of({"hosts": "ssh", "machine": {**STARVED, "nodes": {}}})
+    assert machines.of_node("n1") == UNMEASURED
+    assert machines.of_clients("n1").took_ns(0, S) == machines.cluster.took_ns(0, S) == 400 * MS

@@ -10,8 +10,10 @@ import paramiko
 import pytest
 import tenacity
 
+from framework.evidence.clocks import ON_ONE_MACHINE
+from framework.hosts.processes import waited_ns
 from framework.hosts.ssh.host import SshHost
-from framework.plugins.host import CommandFailed, Fleet, Host, HostProvider
+from framework.plugins.host import CommandFailed, Fleet, Host, HostProvider, OnThisMachine
 from nodes.kraft.adapter.image import image, python
 
 patiently = tenacity.retry(
@@ -222,6 +224,30 @@ def test_clocks(fleet: Fleet) -> None:
     for sample in fleet.clocks().values():
         assert sample is None or abs(sample.offset_ns) <= sample.within_ns < 1_000_000_000
     assert set(fleet.clocks()) == set(fleet.hosts)
+
+
+def test_processes_of_hosts_are_found_on_this_machine(fleet: Fleet) -> None:
+    """Also those that whoever started them has left; of the user's machines none are known."""
+    started = {name: start_greeter(host, 7005) for name, host in fleet.hosts.items()}
+    for host in fleet.hosts.values():
+        patiently(greet)(fleet, host, 7005)
+    try:
+        roots = fleet.roots() if isinstance(fleet, OnThisMachine) else {}
+        assert set(roots) == (set(fleet.hosts) if fleet.kind in ON_ONE_MACHINE else set())
+        for name, root in roots.items():
+            assert [_inside(each) for each in waited_ns(root)].count(started[name]) == 1
+    finally:
+        for name, pid in started.items():
+            fleet.hosts[name].signal(pid, signal.SIGKILL)
+
+
+def _inside(pid: int) -> int | None:
+    """The pid of a greeter where it runs; None: it is none."""
+    folder = Path(f"/proc/{pid}")
+    if b"gethostname" not in (folder / "cmdline").read_bytes():
+        return None
+    (line,) = re.findall(r"^NSpid:(.*)$", (folder / "status").read_text(), re.MULTILINE)
+    return int(line.split()[-1])
 
 
 def test_fleets_side_by_side(provider: HostProvider, tmp_path: Path) -> None:
