@@ -23,8 +23,6 @@ from pathlib import Path
 from time import monotonic
 from typing import IO, Any, Final, TypeAlias
 
-import tenacity
-
 from framework.checking.blocks import last_line
 from framework.checking.class_archive import sharing
 from framework.checking.libraries import lacking
@@ -312,6 +310,8 @@ def _is_loopback(master: str) -> bool:
 
 def _need_workers(context: Any, master: str) -> None:
     """Raises `UsageError` where a cluster has no worker free, or one lacks what kernels need."""
+    import tenacity  # here: this module travels to workers, which have no use for it
+
     status = context._jsc.sc()
     asked = tenacity.Retrying(  # Spark tells only those who ask
         retry=tenacity.retry_if_result(lambda there: there < 2),  # one is the driver

@@ -61,10 +61,18 @@ def main(argv: list[str]) -> int:
     except Exception as error:
         logging.getLogger(__name__).info("the framework failed", exc_info=error)
         return _fail(
-            f"the framework failed: {type(error).__name__}: {error} "
+            f"the framework failed: {type(error).__name__}: {_said(error)} "
             "(KRAFT_PROOF_LOG=INFO shows where)",
             EXIT_ENGINE,
         )
+
+
+def _said(error: Exception) -> str:
+    """An error of Spark's cannot be written any more once its session has ended."""
+    try:
+        return str(error)
+    except Exception:
+        return "it cannot say what it was"
 
 
 def _fail(message: str, code: int) -> int:

@@ -47,6 +47,32 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out == f"kraft-proof {project['version']}\n"
 
 
+class Unwritable(Exception):
+    """As an error of Spark's whose session has ended."""
+
+    def __str__(self) -> str:
+        raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [(ValueError("what was wrong"), "what was wrong"), (Unwritable(), "it ca")],
+)
+def test_what_fails_within_is_one_line(
+    error: Exception,
+    says: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("framework.cli.app.version_of", fail)
+    assert main(["--version"]) == 255
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"framework: the framework failed: {type(error).__name__}: {says}")
+
+
 def test_a_shell_completes_commands_options_and_runs(tmp_path: Path) -> None:
     stored_run(tmp_path, "topics/20260101T000000.000000Z-7")
     assert completed(tmp_path, "re") == ["replay"]
