@@ -83,13 +83,14 @@ def test_alone_each_finds_the_same_whatever_the_order_and_the_partitions(
     alone = outcomes(tables_of(spark, stories), {name: plugins[name]})
     assert alone == [row for row in rows if row["checker"] == name]
     draw = random.Random(1)
-    for story in stories.values():
+    some = {run: it for run, it in sorted(stories.items(), reverse=True) if "/right" not in run}
+    for story in some.values():
         draw.shuffle(story.events)
         draw.shuffle(story.operations)
-    tables = tables_of(spark, dict(sorted(stories.items(), reverse=True)))
+    tables = tables_of(spark, some)
     tables = replace(tables, operations=tables.operations.repartition(3))
     again = outcomes(tables, {name: plugins[name] for name in CASES})
-    assert again == [row for row in rows if row["checker"] in CASES]
+    assert again == [row for row in rows if row["checker"] in CASES and row["run"] in some]
 
 
 def test_in_parts_rules_that_can_be_cut_find_the_same(
