@@ -3,6 +3,9 @@ suspended machine, or a starved one: it stops, knows nothing of it, and goes on.
 
 import signal
 from dataclasses import dataclass
+from typing import Final
+
+import tenacity
 
 from framework.history.event import Json
 from framework.plugins.fault import Probe
@@ -10,7 +13,9 @@ from framework.plugins.system import Cluster
 from nemesis.inspect import process_state
 from nemesis.processes import Processes, ProcessNemesis, verdict
 
-STOPPED = "T"
+STOPPED: Final = "T"
+STILL_WITHIN_S: Final = 2.0
+"""A thread that is told to stop does so when it next has a core."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +23,7 @@ class Paused(Processes):
     """Nodes whose processes are stopped. See `framework.plugins.fault.Injection`."""
 
     def inject(self, cluster: Cluster) -> None:
-        self.each(lambda node: _send(cluster, node, signal.SIGSTOP))
+        self.each(lambda node: _stop(cluster, node))
 
     def heal(self, cluster: Cluster) -> None:
         self.each(lambda node: _send(cluster, node, signal.SIGCONT))
@@ -35,6 +40,18 @@ class Pause(ProcessNemesis):
     act = "SIGSTOP"
     injection = Paused
     ends_processes = False
+
+
+def _stop(cluster: Cluster, node: str) -> None:
+    """Whether it stands still in the end is for the probe to say."""
+    _send(cluster, node, signal.SIGSTOP)
+    wait = tenacity.Retrying(
+        retry=tenacity.retry_if_result(lambda seen: seen["state"] not in (STOPPED, None)),
+        stop=tenacity.stop_after_delay(STILL_WITHIN_S),
+        wait=tenacity.wait_fixed(0.02),
+        retry_error_callback=lambda _: None,
+    )
+    wait(_look, cluster, node)
 
 
 def _send(cluster: Cluster, node: str, number: signal.Signals) -> None:

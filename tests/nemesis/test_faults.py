@@ -2,7 +2,6 @@
 
 import json
 import random
-import signal
 from collections.abc import Callable
 
 import pytest
@@ -158,7 +157,7 @@ def test_kill_takes_a_paused_process(echoes: Echoes) -> None:
     host = cluster.host("c3")
     pid = cluster.pid("c3")
     assert pid is not None
-    host.signal(pid, signal.SIGSTOP)
+    fault(Pause).plan(cluster, ["c3"], None, random.Random(1)).inject(cluster)
     assert process_state(host, pid) == "T"
     plan = fault(Kill).plan(cluster, ["c3"], None, random.Random(1))
     plan.inject(cluster)
