@@ -20,7 +20,7 @@ from checkers.folds.values import drained, partitions_shown
 from framework.checking.findings import finding
 from framework.evidence.clocks import Moment
 from framework.evidence.kinds import Evidence, HeartbeatAnswered
-from framework.evidence.machine import Machines
+from framework.evidence.machine import Machine, Machines
 from framework.evidence.run_events import RunEvents, settle_marks, settled, unhealed
 from framework.history.pairing import Operation
 from framework.plugins.checker import Finding
@@ -80,12 +80,12 @@ def _was_let_go(operation: Operation, before: Operation | None) -> bool:
 def shown_after(events: RunEvents, clause: str) -> tuple[int, list[Finding]]:
     """How many answers were asked for while a broker was gone that has a replica of what they show;
     and of each departure the first that shows it as a leader."""
-    gone = list(departures(events.operations))
+    gone, machine = list(departures(events.operations)), Machines.of(events.plan).cluster
     reads = [each for each in with_observations(events).operations if _is_a_brokers(each, events)]
     compared, findings = 0, []
     for departure in gone:
         after = [each for each in reads if departure.is_gone(each)]
-        calm = [each for each in after if _in_peace(events, departure.drain, each)]
+        calm = [each for each in after if _in_peace(events, machine, departure.drain, each)]
         compared += sum(_names(each, "replicas", departure.broker) for each in calm)
         wrong = [each for each in calm if _names(each, "leader", departure.broker)]
         if wrong:
@@ -93,12 +93,13 @@ def shown_after(events: RunEvents, clause: str) -> tuple[int, list[Finding]]:
     return compared, findings
 
 
-def _in_peace(events: RunEvents, drain: Operation, answer: Operation) -> bool:
+def _in_peace(events: RunEvents, machine: Machine, drain: Operation, answer: Operation) -> bool:
     """Whether no fault held, nor may have had an effect yet: it has none once the cluster was seen
     to settle."""
     if drain.phase == FINAL and settled(events.nemesis):
         return True
-    return not disturbed(events, drain.began_ns, answer.completed_ns or answer.began_ns)
+    ended_ns = answer.completed_ns or answer.began_ns
+    return not disturbed(events, machine, drain.began_ns, ended_ns)
 
 
 def _is_a_brokers(operation: Operation, events: RunEvents) -> bool:
@@ -204,7 +205,7 @@ def refused_beside(
     for grant in grants:
         begin = grant.begin.latest_ns
         end = grant.granted.earliest_ns + round(bounds.afterwards * 1e9)
-        if not _calm(events, begin, end):
+        if not _calm(events, machine, begin, end):
             continue
         for key, operations in sorted(by_key.items()):
             within = _within(operations, begin, heirs.until_ns(key, grant.broker, begin, end))
@@ -218,13 +219,13 @@ def refused_beside(
     return tried, refused, findings
 
 
-def _calm(events: RunEvents, begin_ns: int, end_ns: int) -> bool:
+def _calm(events: RunEvents, machine: Machine, begin_ns: int, end_ns: int) -> bool:
     """No fault was about; none is any more once the cluster was seen to settle."""
     marks = settle_marks(events.nemesis)
     over = settled(events.nemesis) is True and not unhealed(events.faults)
     if over and marks[-1].time_ns <= begin_ns:
         return True
-    return not disturbed(events, begin_ns, end_ns)
+    return not disturbed(events, machine, begin_ns, end_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,9 +316,10 @@ def _within(operations: Sequence[Operation], begin: int, end: int) -> list[Opera
     return [each for each in ordered[first:] if (each.completed_ns or 0) <= end]
 
 
-def disturbed(events: RunEvents, begin: int, end: int) -> bool:
-    """Whether a fault held meanwhile, or the system may still have been getting over one."""
-    machine, long_ns = Machines.of(events.plan).cluster, recovery_ns(events.plan)
+def disturbed(events: RunEvents, machine: Machine, begin: int, end: int) -> bool:
+    """Whether a fault held meanwhile, or the system may still have been getting over one, by what
+    the cluster was given of the machine."""
+    long_ns = recovery_ns(events.plan)
     return any(
         (each.injected_ns or 0) <= end
         and (each.healed_ns is None or machine.until_ns(each.healed_ns, long_ns) >= begin)

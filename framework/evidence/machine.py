@@ -109,6 +109,10 @@ class Machines:
     harness: Machine = UNMEASURED
     here: Collection[str] | None = None
     nodes: Mapping[str, Machine] = field(default_factory=dict)
+    _asked: dict[Collection[str], Machine] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """What was asked for before: rules ask for each event, and each answer is of many spans."""
 
     @classmethod
     def of(cls, plan: Mapping[str, Recorded]) -> "Machines":
@@ -134,5 +138,8 @@ class Machines:
 
     def of_clients(self, *nodes: str) -> Machine:
         """What those were given who wait for answers of these nodes: the harness, and the nodes."""
-        own = (self.nodes[node] for node in nodes if node in self.nodes)
-        return busiest([self.harness, *own])
+        measured = frozenset(self.nodes.keys() & set(nodes))
+        if measured not in self._asked:
+            own = (self.nodes[node] for node in sorted(measured))
+            self._asked[measured] = busiest([self.harness, *own])
+        return self._asked[measured]

@@ -12,6 +12,7 @@ from planted_runs import PLAN, Story
 from checkers.controlled_shutdown_safety import ControlledShutdownSafety
 from checkers.folds.departures import Grant, disturbed, refused_beside, shown_after
 from framework.evidence.clocks import Moment
+from framework.evidence.machine import UNMEASURED
 from framework.evidence.run_events import FaultRecord
 from framework.history.event import Json
 from framework.history.pairing import Operation
@@ -473,4 +474,4 @@ def test_a_fault_disturbs_until_the_system_got_over_it(
 ) -> None:
     """Which takes a second; of one of which nobody knows when it began, it held before."""
     story = Story(plan={"recovery_s": 1.0}, faults=[held(since_ns, until_ns)])
-    assert disturbed(story.run_events(), 10 * S, 20 * S) == counts
+    assert disturbed(story.run_events(), UNMEASURED, 10 * S, 20 * S) == counts
