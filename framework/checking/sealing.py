@@ -1,4 +1,4 @@
-"""A run's folder sealed: what it holds, as Parquet files that are read by kind and by column.
+"""A run's folder sealed: what it holds, as Parquet files that are read by kind.
 
     sealed/
         manifest.json           what it was made of, by which code, and how much there is of what

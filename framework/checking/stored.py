@@ -1,6 +1,6 @@
 """Many stored runs as one set of tables: Spark's workers are handed paths, and read.
 
-A task opens what its checkers look at, by kind and by column, in the sealed form of a run
+A task opens what its checkers look at, by kind, in the sealed form of a run
 (`sealing`); of what a run holds nothing goes through the driver, nor through Spark's own rows but
 where a checker shuffles it. Not by `spark.read`: one reader is enough for runs that are sealed and
 those that cannot be, what is wrong with one of them is an outcome of that one and no failed job,
