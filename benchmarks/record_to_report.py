@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.check_scale import measured
-from benchmarks.stored_runs import sealed_as_it_is
+from framework.checking.runs import read_run
+from framework.checking.sealing import seal
 from framework.generators import Context, clients, generate, op, stagger, time_limit
 from framework.history.event import Completion, Invocation, Json
 from framework.history.journal import Journal
@@ -87,15 +88,15 @@ def record(folder: Path, seconds: float, rate: float) -> None:
     print(f"{summary.invoked} operations, {summary.invoked / summary.elapsed_ns * 1e9:.0f}/s")
 
 
-def seal(folder: Path, *_: float) -> None:
-    sealed_as_it_is(folder)
+def sealed(folder: Path, *_: float) -> None:
+    seal(read_run(folder).info)
 
 
 def report(folder: Path, *_: float) -> None:
     draw(folder)
 
 
-PHASES: Final[dict[str, Callable[..., None]]] = {"record": record, "seal": seal, "report": report}
+PHASES: Final[dict[str, Callable[..., None]]] = {"record": record, "seal": sealed, "report": report}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

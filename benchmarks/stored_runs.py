@@ -38,12 +38,9 @@ from framework.checking.sealing import (
     SEALED,
     Counts,
     Manifest,
-    begun,
     content_of,
-    finish,
     marks_of,
-    write_evidence,
-    write_history,
+    seal,
 )
 from framework.evidence.run_events import WHOLE_RUN
 from framework.plugins.checker import Checker
@@ -52,17 +49,7 @@ from framework.plugins.checker import Checker
 def sealed_copy(source: Path, target: Path) -> int:
     """A copy of a run that is sealed as it is; how many events it has."""
     shutil.copytree(source, target, ignore=shutil.ignore_patterns(SEALED, "verdict.json"))
-    return _events(sealed_as_it_is(target).counts)
-
-
-def sealed_as_it_is(folder: Path) -> Manifest:
-    """Seals a run, as `run` does when it ends."""
-    info = read_run(folder).info
-    unfinished = begun(folder, folder)
-    _, manifest = finish(
-        info, unfinished, [write_history(info, unfinished), write_evidence(info, unfinished)]
-    )
-    return manifest
+    return _events(seal(read_run(target).info).counts)
 
 
 def _events(counts: Counts) -> int:

@@ -19,12 +19,13 @@ folder can be moved. JSON Lines stay what a run writes as it goes on, and what o
 
 import hashlib
 import json
+import os
 import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -99,9 +100,31 @@ def sealed_as(folder: Path, plan: Mapping[str, Recorded]) -> Manifest | None:
         found = Manifest.of(folder / SEALED / MANIFEST)
         if found.code != code_of(plan):
             return None
-        if found.marks == marks_of(folder) or found.content == content_of(folder):
+        marks = marks_of(folder)
+        if found.marks == marks:
             return found
+        if found.content == content_of(folder):
+            return _marked(folder, replace(found, marks=marks))
     return None
+
+
+def _marked(folder: Path, manifest: Manifest) -> Manifest:
+    """The manifest of a copy, kept where that can be written: who looks next need read no file."""
+    target = folder / SEALED / MANIFEST
+    with suppress(OSError):
+        descriptor, name = tempfile.mkstemp(prefix=f".{MANIFEST}-", dir=target.parent)
+        os.close(descriptor)
+        try:
+            _write_manifest(Path(name), manifest)
+            Path(name).replace(target)  # what it was a link to stays as it is
+        except OSError:
+            Path(name).unlink(missing_ok=True)
+    return manifest
+
+
+def _write_manifest(path: Path, manifest: Manifest) -> None:
+    path.write_text(json.dumps(asdict(manifest)))
+    path.chmod(0o644)
 
 
 def code_of(plan: Mapping[str, Recorded]) -> str:
@@ -143,6 +166,17 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 # --- writing ------------------------------------------------------------------------------
+
+
+def seal(info: RunInfo) -> Manifest:
+    """Seals a run in its own folder, in this process. Raises `OSError`, and `UsageError` for one
+    that is malformed."""
+    unfinished = Path(tempfile.mkdtemp(prefix=".sealed-", dir=info.path))
+    try:
+        parts = [write_history(info, unfinished), write_evidence(info, unfinished)]
+        return finish(info, unfinished, parts)[1]
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def begun(folder: Path, scratch: Path) -> Path:
@@ -216,7 +250,7 @@ def finish(
         counts=Counts(**said),
     )
     (unfinished / PLANNED).write_text(json.dumps(dict(info.plan), default=str))
-    (unfinished / MANIFEST).write_text(json.dumps(asdict(manifest)))
+    _write_manifest(unfinished / MANIFEST, manifest)
     unfinished.chmod(0o755)
     if unfinished.parent != Path(info.path):
         return unfinished, manifest

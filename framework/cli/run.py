@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from framework.checking.junit import need_target
+from framework.checking.runs import read_run
+from framework.checking.sealing import seal
 from framework.checking.spark import need_java, need_master
 from framework.cli.annotations import annotate
 from framework.errors import UsageError
@@ -51,8 +53,18 @@ def _record_command(options: Options) -> int:
         interruptible("healing and collecting what there is") as stop,
     ):
         folder = record(test, sys.argv, progress, stop=stop).path
+        _seal(folder, progress)
         progress.say(f"recorded, and not judged: python -m framework check {folder}")
     return _leave(EXIT_CODE[Verdict.UNKNOWN] if stop.is_set() else 0)
+
+
+def _seal(folder: Path, progress: Progress) -> None:
+    """What hinders it costs no recording: `check` seals, too, and says what is malformed."""
+    progress.phase("seal")
+    try:
+        seal(read_run(folder).info)
+    except Exception as error:
+        progress.say(f"the run could not be sealed: {type(error).__name__}: {error}")
 
 
 def _leave(code: int) -> int:

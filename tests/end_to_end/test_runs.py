@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from checkers.folds.committed_log import same_record
+from framework.checking.sealing import sealed_as
 from framework.evidence.changes import Change
 from framework.evidence.kinds import PartitionAppended
 from framework.history.event import is_observer
@@ -204,6 +205,7 @@ def test_a_replay_has_the_same_plan_but_for_what_is_set_anew(tmp_path: Path) -> 
     original = only_run(tmp_path)
     assert f"recorded, and not judged: python -m framework check {original}" in first.stdout
     assert not (original / "verdict.json").exists() and (original / "nodes" / "n1").is_dir()
+    assert sealed_as(original, plan_of(original)) is not None
     wanted = {
         "listener.security.protocol.map": "CLIENT:SSL,CONTROLLER:SSL",
         "ssl.client.auth": "required",

@@ -156,10 +156,51 @@ def test_a_copy_is_the_same_run(run: Path, tmp_path: Path) -> None:
     copy = tmp_path / "elsewhere" / "b"
     shutil.copytree(run, copy)
     os.utime(copy / "history.jsonl", (1, 1))
-    assert manifest_of(copy) == manifest_of(run) is not None
+    of_run, of_copy = manifest_of(run), manifest_of(copy)
+    assert of_run is not None and of_copy is not None
+    assert replace(of_copy, marks=of_run.marks) == of_run != of_copy
     text = (copy / "history.jsonl").read_text()
     (copy / "history.jsonl").write_text(text.replace("look1", "took1"))  # as long as before
     assert manifest_of(copy) is None
+
+
+def test_the_files_of_a_copy_are_read_once(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files have other times; a link to another run's manifest is cut."""
+    copy, hashed = tmp_path / "elsewhere" / "b", []
+    shutil.copytree(run, copy)
+    os.utime(copy / "history.jsonl", (1, 1))
+    (copy / SEALED / "manifest.json").unlink()
+    os.link(run / SEALED / "manifest.json", copy / SEALED / "manifest.json")
+    real, of_run = sealing.content_of, manifest_of(run)
+    monkeypatch.setattr(sealing, "content_of", lambda at: (hashed.append(at), real(at))[1])
+    found = [manifest_of(copy) for _ in range(3)]
+    assert hashed == [copy] and found[0] == found[1] == found[2] is not None
+    assert manifest_of(run) == of_run and hashed == [copy]
+    assert sorted(path.name for path in (copy / SEALED).glob("*.json*")) == [
+        "manifest.json",
+        "planned.json",
+    ]
+
+
+@pytest.mark.parametrize("failing", ["mkstemp", "replace"])
+def test_a_copy_that_cannot_be_written_is_the_same_run_all_the_same(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    copy = tmp_path / "elsewhere" / "b"
+    shutil.copytree(run, copy)
+    os.utime(copy / "history.jsonl", (1, 1))
+    before = (copy / SEALED / "manifest.json").read_bytes()
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(sealing.tempfile if failing == "mkstemp" else Path, failing, fail)
+    for _ in range(2):
+        assert manifest_of(copy) is not None
+    assert (copy / SEALED / "manifest.json").read_bytes() == before
+    assert not list((copy / SEALED).glob(".manifest*"))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"marks": 1}'])
