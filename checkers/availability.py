@@ -19,7 +19,7 @@ from framework.checking.findings import concluded, finding
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.kinds import Elected
-from framework.evidence.machine import UNMEASURED, Machine, Machines
+from framework.evidence.machine import UNMEASURED, Machine
 from framework.evidence.run_events import FaultRecord, RunEvents
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
@@ -439,7 +439,7 @@ def _stuck(
     clients = [each for each in operations if each.f not in PROCESS_FS]
     honest = [each for each in clients if not is_zombie(each)]
     ends = (each.completed_ns or each.began_ns for each in operations)
-    judge = Judge(bound_s, max(ends, default=0), Machines.of(events.plan).cluster)
+    judge = Judge(bound_s, max(ends, default=0), events.machines.cluster)
     kinds = {
         f: judge.worst(_telling(mine), stretches, _succeeded)
         for f, mine in _grouped(honest, lambda each: each.f)

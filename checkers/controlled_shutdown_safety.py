@@ -128,7 +128,7 @@ class ControlledShutdownOptions:
 def controlled_shutdown_safety(
     events: RunEvents, options: ControlledShutdownOptions = ControlledShutdownOptions()
 ) -> Outcome:
-    log, machines = known_log(events), Machines.of(events.plan)
+    log, machines = known_log(events), events.machines
     fences = _fences(log)
     asked = _asked(events.of(Decided))
     grants = [*_to_nodes(events), *_to_synthetic_brokers(events.operations)]

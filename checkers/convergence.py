@@ -38,7 +38,6 @@ from framework.evidence.kinds import (
     Exited,
     ImageDigest,
 )
-from framework.evidence.machine import Machines
 from framework.evidence.run_events import RunEvents, phase_ns, settled, unhealed, unshown
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
@@ -154,7 +153,7 @@ def convergence(events: RunEvents, options: ConvergenceOptions = ConvergenceOpti
         (each for each in events.evidence if earliest_ns(each) < ending.stop_ns),
         key=lambda each: (each.at_ns, each.seq),
     )
-    upset = Upset.of(events.plan)
+    upset = Upset.of(events)
     tried = _tried(events.operations, upset)
     to_lead, leaderless = _leaderless(events.operations, before, ending, upset)
     findings = [
@@ -193,7 +192,7 @@ def _unreported(plan: Mapping[str, Recorded]) -> dict[str, str]:
 def _due_ns(events: RunEvents, mark: int, stop: int, catch_up_ns: int) -> int:
     """Of what came after the mark, the last seconds need not be everywhere; of those the machine
     has to have given as many."""
-    machine = Machines.of(events.plan).of_node(*_nodes_of(events.plan))
+    machine = events.machines.of_node(*_nodes_of(events.plan))
     return machine.since_ns(stop, min(catch_up_ns, stop - mark))
 
 
@@ -201,10 +200,10 @@ def _had_no_time(events: RunEvents) -> bool:
     """The machine gave the cluster less time than recovery takes, and less than half of what the
     harness waited, or upset it just before that was over."""
     times = [each.time_ns for each in events.nemesis if each.f == "settle"]
-    machine = Machines.of(events.plan).of_node(*_nodes_of(events.plan))
+    machine = events.machines.of_node(*_nodes_of(events.plan))
     begin_ns, end_ns = min(times), max(times)
     needed_ns = min(recovery_ns(events.plan), (end_ns - begin_ns) // 2)
-    return machine.gave_ns(begin_ns, end_ns) < needed_ns or Upset.of(events.plan).at(end_ns)
+    return machine.gave_ns(begin_ns, end_ns) < needed_ns or Upset.of(events).at(end_ns)
 
 
 def _compared(images: Iterable[ImageDigest]) -> set[str]:

@@ -44,7 +44,7 @@ from framework.evidence.kinds import (
     Stalled,
     evidence_of,
 )
-from framework.evidence.machine import Machine, Machines
+from framework.evidence.machine import Machine
 from framework.evidence.run_events import RunEvents, incarnations
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, EVENTS, Clause, Count, Finding
@@ -239,7 +239,7 @@ def _fenced_by_log(events: RunEvents) -> dict[str, list[Fenced]]:
         length_ns = length_of(each for each in events.of(LeaseGranted) if each.node != node)
         if length_ns is not None and events.has(node):
             own = _applied(each for id in ids for each in reported[id] if each.node != node)
-            machine = Machines.of(events.plan).of_node(node)
+            machine = events.machines.of_node(node)
             found[node] = list(_out_of_service(own, length_ns, machine))
     return found
 

@@ -30,7 +30,7 @@ from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.clocks import earliest_ns, latest_ns
 from framework.evidence.kinds import SnapshotWritten
-from framework.evidence.machine import Machine, Machines
+from framework.evidence.machine import Machine
 from framework.evidence.run_events import RunEvents, unreported
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
@@ -143,7 +143,7 @@ Judgement: TypeAlias = tuple[Count, Sequence[Finding]]
 def isolation(events: RunEvents, options: IsolationOptions = IsolationOptions()) -> Outcome:
     asked = [each for each in events.operations if each.f == FLOOD]
     floods = list(_floods(asked))
-    machine = Machines.of(events.plan).harness
+    machine = events.machines.harness
     times = Times(asked, owed(events.faults, _nodes(events)), machine)
     calm = [each for each in floods if times.calm(each.begin_ns, each.end_ns)]
     found = _beside_floods(events, calm, times, options.busy * 1000)
@@ -369,7 +369,7 @@ def _epochs(events: RunEvents) -> list[Pair]:
     snapshots: dict[str, list[SnapshotWritten]] = defaultdict(list)
     for each in events.of(SnapshotWritten):
         snapshots[each.node].append(each)
-    names, machines = nodes_by_id(events.plan, CONTROLLER), Machines.of(events.plan)
+    names, machines = nodes_by_id(events.plan, CONTROLLER), events.machines
     pairs = []
     for before, after, in_vain in reported:
         left = names.get(quorum_view(before)["leader"])

@@ -12,6 +12,7 @@ Judged from clients alone; what records and controllers say of it is isr-chain's
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from operator import attrgetter
 from typing import Final
@@ -74,7 +75,7 @@ def by_partition(events: RunEvents) -> dict[str, RunEvents]:
         for key in dict.fromkeys(keys_of(operation)):
             found[key].append(operation)
     return {
-        f"{topic_id}/{number}": RunEvents(operations=operations, plan=events.plan)
+        f"{topic_id}/{number}": replace(events, operations=operations)
         for (topic_id, number), operations in found.items()
     }
 

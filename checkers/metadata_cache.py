@@ -30,7 +30,7 @@ from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import Change
 from framework.evidence.kinds import DISK, either_of
-from framework.evidence.machine import Machine, Machines
+from framework.evidence.machine import Machine
 from framework.evidence.run_events import RunEvents
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
@@ -345,8 +345,8 @@ class Peace:
 
     @classmethod
     def of(cls, events: RunEvents) -> "Peace":
-        machine = Machines.of(events.plan).cluster
-        return cls(quiet_times(events), Upset.of(events.plan), machine)
+        machine = events.machines.cluster
+        return cls(quiet_times(events), Upset.of(events), machine)
 
     def owed_ns(self, operation: Operation) -> int | None:
         """An answer owes what had been acknowledged by then; None: it owes nothing."""

@@ -35,7 +35,6 @@ from checkers.folds.values import cluster_view, log_ends, quorum_view
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
-from framework.evidence.machine import Machines
 from framework.evidence.run_events import FaultRecord, RunEvents
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
@@ -341,7 +340,7 @@ def _committed_kept(views: Sequence[View]) -> Judgement:
 def _let_go(events: RunEvents, views: Sequence[View]) -> Judgement:
     """Who is to be deposed for hearing of nobody has noticed by when others fence a silent one."""
     long_ns = fencing_ns(events.plan)
-    machines, succeeded = Machines.of(events.plan), _Succession(views)
+    machines, succeeded = events.machines, _Succession(views)
     controllers = ids_in(events.plan, CONTROLLER)
     own = {each.operation.index: each for each in views if _of_itself(each, controllers)}
     asked: dict[str, list[Operation]] = defaultdict(list)
@@ -439,8 +438,8 @@ def _by_node(lists: Iterable[BrokerList]) -> Mapping[str, list[BrokerList]]:
 def _live_listed(
     lists: Sequence[BrokerList], quiet: Sequence[Quiet], events: RunEvents, recovery_ns: int
 ) -> Judgement:
-    brokers, upset = ids_in(events.plan, BROKER), Upset.of(events.plan)
-    machine = Machines.of(events.plan).cluster
+    brokers, upset = ids_in(events.plan, BROKER), Upset.of(events)
+    machine = events.machines.cluster
     findings, compared = [], Counter[str]()
     for peace in quiet:
         owing = [each for each in lists if peace.holds(each.operation)]
@@ -570,7 +569,7 @@ def _partitions(
 
 def _all_in_sync(events: RunEvents, quiet: Sequence[Quiet], recovery_ns: int) -> Judgement:
     brokers = ids_in(events.plan, BROKER)
-    machine = Machines.of(events.plan).cluster
+    machine = events.machines.cluster
     answers = [
         (node, own)
         for peace in quiet
@@ -632,7 +631,7 @@ def _heard(events: RunEvents, nodes: Nodes, recovery_ns: int) -> Judgement:
     asked: dict[str, list[Operation]] = {name: [] for name in nodes}
     for each in events.observations:
         asked.setdefault(str(each.node), []).append(each)
-    machines = Machines.of(events.plan)
+    machines = events.machines
     findings = [
         _silence(node, silent)
         for stretch in owed(events.faults, nodes)

@@ -374,7 +374,7 @@ def _unreadable(events: RunEvents, acknowledged: Sequence[Claim]) -> Iterator[Fi
     ]
     peace = settled(events.nemesis) is True and not unhealed(events.faults)
     silent = _last_of(finals, _gives_nothing)
-    upset = Upset.of(events.plan)
+    upset = Upset.of(events)
     refused = _last_of(
         finals, lambda each: peace and not each.ok and not upset.at(each.completed_ns or 0)
     )

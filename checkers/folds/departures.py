@@ -20,7 +20,7 @@ from checkers.folds.values import drained, partitions_shown
 from framework.checking.findings import finding
 from framework.evidence.clocks import Moment
 from framework.evidence.kinds import Evidence, HeartbeatAnswered
-from framework.evidence.machine import Machine, Machines
+from framework.evidence.machine import Machine
 from framework.evidence.run_events import RunEvents, settle_marks, settled, unhealed
 from framework.history.pairing import Operation
 from framework.plugins.checker import Finding
@@ -80,7 +80,7 @@ def _was_let_go(operation: Operation, before: Operation | None) -> bool:
 def shown_after(events: RunEvents, clause: str) -> tuple[int, list[Finding]]:
     """How many answers were asked for while a broker was gone that has a replica of what they show;
     and of each departure the first that shows it as a leader."""
-    gone, machine = list(departures(events.operations)), Machines.of(events.plan).cluster
+    gone, machine = list(departures(events.operations)), events.machines.cluster
     reads = [each for each in with_observations(events).operations if _is_a_brokers(each, events)]
     compared, findings = 0, []
     for departure in gone:
@@ -200,7 +200,7 @@ def refused_beside(
     for operation in events.operations:
         if operation.f == "produce" and _was_answered(operation):
             by_key[str(operation.key)].append(operation)
-    machine, heirs = Machines.of(events.plan).cluster, Heirs.of(events)
+    machine, heirs = events.machines.cluster, Heirs.of(events)
     tried, refused, findings = 0, 0, []
     for grant in grants:
         begin = grant.begin.latest_ns

@@ -22,7 +22,7 @@ from framework.evidence.clocks import (
     surely_not_after,
 )
 from framework.evidence.kinds import Evidence, LeaseGranted, Served, Stalled
-from framework.evidence.machine import Machine, Machines
+from framework.evidence.machine import Machine
 from framework.evidence.run_events import RunEvents, incarnations
 from framework.history.pairing import Operation
 from framework.plugins.checker import Finding
@@ -77,7 +77,7 @@ def served_without_lease(events: RunEvents) -> tuple[int, list[Finding]]:
     """How many successes were judged, and those that no lease covers."""
     asked = by_node(events.operations)
     judged, findings = 0, []
-    machines = Machines.of(events.plan)
+    machines = events.machines
     for node, lives in incarnations(events.evidence).items():
         machine = machines.of_node(node)
         for life in lives:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from framework.evidence.machine import Machine, Machines
+from framework.evidence.machine import Machine
 from framework.evidence.run_events import (
     FaultRecord,
     RunEvents,
@@ -77,7 +77,7 @@ def quiet_times(events: RunEvents) -> Sequence[Quiet]:
     marks = settle_marks(events.nemesis)
     seen = settled(events.nemesis) is True and not unhealed(events.faults)
     mark_ns = marks[-1].time_ns if seen else FOREVER_NS
-    machine, needed_ns = Machines.of(events.plan).cluster, recovery_ns(events.plan)
+    machine, needed_ns = events.machines.cluster, recovery_ns(events.plan)
     found = []
     for each in owed(events.faults, events.plan.get("nodes") or {}):
         if each.calm:
@@ -107,7 +107,7 @@ def _said_s(plan: Mapping[str, Recorded], name: str, otherwise: float) -> float:
 def missed_by_ns(events: RunEvents, since_ns: int) -> int:
     """The moment by which most nodes, left alone since then, miss those who are gone: if a fault
     ended shortly before, they may first have had to get over that."""
-    machine, plan = Machines.of(events.plan).cluster, events.plan
+    machine, plan = events.machines.cluster, events.plan
     ended = [
         each.over_ns
         for each in events.faults
@@ -126,9 +126,9 @@ class Upset:
     recovery_ns: int
 
     @classmethod
-    def of(cls, plan: Mapping[str, Recorded]) -> "Upset":
-        machines, nodes = Machines.of(plan), plan.get("nodes") or {}
-        return cls(machines.of_node(*nodes), recovery_ns(plan))
+    def of(cls, events: RunEvents) -> "Upset":
+        nodes = events.plan.get("nodes") or {}
+        return cls(events.machines.of_node(*nodes), recovery_ns(events.plan))
 
     def at(self, at_ns: int) -> bool:
         """Whether it need not have got over it at that moment."""

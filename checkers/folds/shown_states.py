@@ -18,7 +18,7 @@ from checkers.folds.isr import Key
 from checkers.folds.observations import as_of_clients
 from checkers.folds.values import partitions_shown, topic_answer
 from framework.evidence.changes import PartitionState
-from framework.evidence.machine import Machine, Machines
+from framework.evidence.machine import Machine
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
 
@@ -87,7 +87,7 @@ class ShownStates:
     def of(
         cls, events: RunEvents, records: Mapping[Key, Sequence[PartitionState]]
     ) -> "ShownStates":
-        machines = Machines.of(events.plan)
+        machines = events.machines
         shown: dict[tuple[str, Key], list[Answer]] = defaultdict(list)
         for each in _shown(events):
             if each.operation.node is not None:

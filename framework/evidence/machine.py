@@ -109,6 +109,8 @@ class Machines:
     harness: Machine = UNMEASURED
     here: Collection[str] | None = None
     nodes: Mapping[str, Machine] = field(default_factory=dict)
+    plan: Mapping[str, Recorded] | None = field(default=None, repr=False, compare=False)
+    """That says so."""
     _asked: dict[Collection[str], Machine] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -120,11 +122,11 @@ class Machines:
         harness = Machine.of(measured.get("took") or ())
         waited: Mapping[str, Sequence[Sequence[int]]] = measured.get("nodes") or {}
         nodes = {node: Machine.of(spans) for node, spans in waited.items()}
+        here: Collection[str] | None = None if plan.get("hosts", "auto") in ON_ONE_MACHINE else ()
         clocks = plan.get("clocks")
         if isinstance(clocks, Mapping):
             here = {node for node, clock in clocks.items() if clock.get("shared")}
-            return cls(harness, here, nodes)
-        return cls(harness, None if plan.get("hosts", "auto") in ON_ONE_MACHINE else (), nodes)
+        return cls(harness, here, nodes, plan)
 
     def of_node(self, *nodes: str) -> Machine:
         """What a node was given; of several, what the one was that was given least."""
@@ -143,3 +145,7 @@ class Machines:
             own = (self.nodes[node] for node in sorted(measured))
             self._asked[measured] = busiest([self.harness, *own])
         return self._asked[measured]
+
+
+UNTOLD: Final = Machines()
+"""Of no plan."""

@@ -22,6 +22,7 @@ from framework.evidence.kinds import (
     disk_of,
     evidence_of,
 )
+from framework.evidence.machine import UNTOLD, Machines
 from framework.evidence.rows import EvidenceRows, Looking, rows_behind
 from framework.history.event import Json, Recorded
 from framework.history.pairing import Operation
@@ -120,7 +121,8 @@ WHOLE_RUN: Final = Part()
 class RunEvents:
     """All that a rule is given of one run, or of one key of it. `operations`, of clients, and
     `observations`, of observers, in the order of their invocations; `evidence` by node, incarnation
-    and `seq`. `part`: for whom it is to judge, of a rule that can be cut (`RunCheck.by`)."""
+    and `seq`. `part`: for whom it is to judge, of a rule that can be cut (`RunCheck.by`).
+    `machines`: what the plan says of them, read once a run."""
 
     operations: Sequence[Operation] = ()
     observations: Sequence[Operation] = ()
@@ -129,6 +131,11 @@ class RunEvents:
     faults: Sequence[FaultRecord] = ()
     plan: Mapping[str, Recorded] = field(default_factory=dict)
     part: Part = WHOLE_RUN
+    machines: Machines = field(default=UNTOLD, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.machines.plan is not self.plan:
+            object.__setattr__(self, "machines", Machines.of(self.plan))
 
     def of(self, *kinds: type[Kind]) -> Iterator[Kind]:
         """The evidence of these kinds, or of any that they are the base of."""
