@@ -3,10 +3,10 @@
 An exception that nothing handled, as the process tells or as its log has it, an exit with a fatal
 reason (B.2 rules 6 and 11 among them) or with an exit code, a process that ended although nothing
 was done to it, a node that fell silent, a part of one that stood still for longer than `stall`:
-each is a finding. Stalls while the process was paused, and those that processes share because the
-machine itself had no time, are not; nor is the time for which the kernel says that it had no core
-for the process, nor what the machine took or the node waited for a core, as the harness measured
-it. Time in which other nodes of the machine stood still is no silence, either.
+each is a finding. Stalls while a fault held the node are not; nor is the time for which the kernel
+says that it had no core for the process, nor what the machine took or the node waited for a core,
+as the harness measured it. That another node stood still as well excuses nothing: the two may wait
+for each other.
 
 Each clause wants to have heard of every node of the plan. Where nodes report nothing of themselves,
 as those of Apache Kafka, their logs and how their processes ended are judged.
@@ -21,7 +21,7 @@ from checkers.folds.peace import FOREVER_NS
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
-from framework.evidence.clocks import ON_ONE_MACHINE, earliest_ns, latest_ns
+from framework.evidence.clocks import earliest_ns, latest_ns
 from framework.evidence.kinds import (
     DISK,
     Booted,
@@ -37,7 +37,7 @@ from framework.evidence.kinds import (
     disk_of,
     evidence_of,
 )
-from framework.evidence.machine import UNMEASURED, Machine, Machines
+from framework.evidence.machine import Machine
 from framework.evidence.run_events import FaultRecord, RunEvents, incarnations, unshown
 from framework.plugins.capabilities import OR
 from framework.plugins.checker import DISKS, EVENTS, LEDGER, Clause, Count, Finding
@@ -191,18 +191,14 @@ def _exit_codes(ends: Iterable[ProcessEnded]) -> Iterator[Finding]:
 
 
 def _stalls(stalls: Iterable[Stalled], events: RunEvents, long_ns: int) -> Iterator[Finding]:
-    """Processes of one machine stand still together while it has no time for them. So the time that
-    a stall shares with another node's is not held against it, what it has alone is, of what the
-    machine gave it. Nodes to which something was done say nothing of the machine."""
-    machines = Machines.of(events.plan)
-    one_machine = events.plan.get("hosts", "auto") in ON_ONE_MACHINE
-    spans = [(each, (earliest_ns(each) - each.lasted_ns, latest_ns(each))) for each in stalls]
-    own = [pair for pair in spans if not _acted_on(events.faults, pair[0].node, *pair[1])]
-    for each, span in own:
-        others = [other for stall, other in own if one_machine and stall.node != each.node]
-        alone_ns = min(each.lasted_ns, _alone_ns(*span, others, UNMEASURED))
-        given_ns = _alone_ns(*span, others, machines.of_node(each.node))
-        if min(given_ns, alone_ns - each.delayed_ns) >= long_ns:
+    """Of a stall counts what the machine gave its node, by what the harness or the kernel measured
+    of that node, whichever was less."""
+    for each in stalls:
+        begin_ns, end_ns = earliest_ns(each) - each.lasted_ns, latest_ns(each)
+        if _acted_on(events.faults, each.node, begin_ns, end_ns):
+            continue
+        given_ns = events.machines.of_node(each.node).gave_ns(begin_ns, end_ns)
+        if min(given_ns, each.lasted_ns - each.delayed_ns) >= long_ns:
             yield finding(
                 f"{each.node}'s {each.part} stood still for {each.lasted_ns / 1e6:.0f} ms",
                 evidence=[each],
@@ -210,16 +206,16 @@ def _stalls(stalls: Iterable[Stalled], events: RunEvents, long_ns: int) -> Itera
             )
 
 
-def _alone_ns(
+def _outside_ns(
     begin_ns: int, end_ns: int, spans: Iterable[tuple[int, int]], machine: Machine
 ) -> int:
     """How much of the time from begin to end lies in none of the spans, and was given."""
-    alone_ns, reached_ns = 0, begin_ns
+    outside_ns, reached_ns = 0, begin_ns
     for since_ns, till_ns in sorted(spans):
         if since_ns > reached_ns:
-            alone_ns += machine.gave_ns(reached_ns, min(since_ns, end_ns))
+            outside_ns += machine.gave_ns(reached_ns, min(since_ns, end_ns))
         reached_ns = max(reached_ns, till_ns)
-    return alone_ns + machine.gave_ns(reached_ns, end_ns)
+    return outside_ns + machine.gave_ns(reached_ns, end_ns)
 
 
 def _acted_on(faults: Iterable[FaultRecord], node: str, begin: int, end: int) -> bool:
@@ -266,24 +262,23 @@ def _asked_for(events: RunEvents, first: Evidence, begin: int, end: int) -> bool
 def _silent(events: RunEvents, options: ProcessHealthOptions) -> Iterator[Finding]:
     """A process that told nothing for long, though such processes tick: between two things that it
     told, or from the last one to the last that the harness did. Time in which a fault held its node
-    or the machine had no time does not count."""
+    or which the machine did not give it does not count."""
     ticks = list(events.of(Ticked))
     long_ns = MISSED * max((each.every_ns or 0 for each in ticks), default=0)
     if options.silence is not None:
         long_ns = round(options.silence * 1e9)
     if not ticks or not long_ns:
         return
-    machines = Machines.of(events.plan)
     end_ns = max((each.time_ns for each in events.nemesis), default=0)
     for node, lives in incarnations(_reported(events)).items():
-        held = [*_held(events.faults, node), *_starved(events, node)]
+        held, machine = _held(events.faults, node), events.machines.of_node(node)
         for life in lives:
             following = [earliest_ns(each) for each in life[1:]]
             if life is lives[-1] and not isinstance(life[-1], Exited):
                 following.append(end_ns)
             for last, next_ns in zip(life, following, strict=False):
                 since_ns = latest_ns(last)
-                silent_ns = _alone_ns(since_ns, next_ns, held, machines.of_node(node))
+                silent_ns = _outside_ns(since_ns, next_ns, held, machine)
                 if silent_ns < long_ns or _asked_for(events, life[0], since_ns, next_ns):
                     continue
                 yield finding(
@@ -292,17 +287,6 @@ def _silent(events: RunEvents, options: ProcessHealthOptions) -> Iterator[Findin
                     evidence=[last],
                     clause=SILENCE.name,
                 )
-
-
-def _starved(events: RunEvents, node: str) -> Iterator[tuple[int, int]]:
-    """When the machine had no time for others of its nodes, to which nothing was done: it need not
-    have had any for this one, which cannot tell."""
-    if events.plan.get("hosts", "auto") not in ON_ONE_MACHINE:
-        return
-    for each in events.of(Stalled):
-        begin, end = earliest_ns(each) - each.lasted_ns, latest_ns(each)
-        if each.node != node and not _acted_on(events.faults, each.node, begin, end):
-            yield begin, end
 
 
 def _held(faults: Iterable[FaultRecord], node: str) -> list[tuple[int, int]]:
@@ -316,7 +300,6 @@ def _held(faults: Iterable[FaultRecord], node: str) -> list[tuple[int, int]]:
 
 def _never_back(events: RunEvents, boot_s: float) -> Iterator[Finding]:
     """A node that was killed and started again, and did not come as far as its boot."""
-    machines = Machines.of(events.plan)
     last_ns = max(map(earliest_ns, _reported(events)), default=0)
     for node, lives in incarnations(_reported(events)).items():
         last = lives[-1][-1]
@@ -324,8 +307,7 @@ def _never_back(events: RunEvents, boot_s: float) -> Iterator[Finding]:
         since = max(killed, key=lambda each: each.since_ns, default=None)
         if since is None or since.healed_ns is None:
             continue
-        starved = _starved(events, node)
-        if _alone_ns(since.healed_ns, last_ns, starved, machines.of_node(node)) < boot_s * 1e9:
+        if events.machines.of_node(node).gave_ns(since.healed_ns, last_ns) < boot_s * 1e9:
             continue
         if latest_ns(lives[-1][0]) < since.since_ns and latest_ns(last) < since.healed_ns:
             yield finding(

@@ -359,6 +359,17 @@ def a_node_is_silent_for_a_while(story: Asked) -> None:
     ended(story)
 
 
+@PLANTED.violation("c3 answered nothing", on=Asked)
+def two_nodes_are_silent_together(story: Asked) -> None:
+    """As those are that wait for each other."""
+    story.rounds(2)
+    for _ in range(9):
+        story.silence("b1")
+        story.silence("c3")
+        story.wait(2000)
+    ended(story)
+
+
 def test_every_clause_of_a_clean_run_is_valid() -> None:
     result = judged(CHECKER, clean())
     assert {each.verdict for each in result.clauses} == {Verdict.VALID}, result.clauses
