@@ -1,4 +1,4 @@
-"""What a healthy cluster leaves of a run of hours, as its sealed tables: made, not recorded.
+"""What a healthy cluster leaves of a run of hours, as the run's folder: made, not recorded.
 
 Three controllers and three brokers; kinds in about the proportions of a real run of the ISR
 workload. ISRs shrink and grow, in groups of four requests that are decided, appended on all six
@@ -6,22 +6,18 @@ nodes, flushed, committed, applied and answered, while brokers heartbeat, renew 
 partitions and serve clients. 105 events a group and 6 operations, four groups a second.
 """
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from checkers.folds.metadata_digest import FIELDS, Digest
-from checkers.folds.replay import Replay
-from framework.checking.runs import FAULTS as FAULT_COLUMNS
-from framework.checking.runs import NEMESIS as NEMESIS_COLUMNS
-from framework.checking.sealing import FAULTS, NEMESIS, OBSERVATIONS, PLANNED
+from benchmarks.long_run_files import Files, Log, Row, partition_batches
 from framework.evidence import changes, kinds
 from framework.evidence.changes import (
     BrokerRegistered,
@@ -30,9 +26,9 @@ from framework.evidence.changes import (
     LeaderAnnounced,
     PartitionChanged,
     PartitionCreated,
+    RequestRemembered,
     TopicCreated,
 )
-from framework.evidence.clocks import UNKNOWN_NS
 from framework.evidence.ids import (
     BrokerId,
     LeaderEpoch,
@@ -40,15 +36,19 @@ from framework.evidence.ids import (
     PartitionEpoch,
     ReplicaId,
 )
-from framework.evidence.kinds import DISK, Evidence
+from framework.evidence.kinds import Evidence
 from framework.evidence.schemas import schema, table_of
-from framework.history.columns import OPERATIONS
+from framework.plugins import registry
+from framework.plugins.capabilities import applicable
 
 Numbers = npt.NDArray[np.int64]
 
 VOTERS: Final = ("c1", "c2", "c3")
 BROKERS: Final = {"b1": 4, "b2": 5, "b3": 6}
 NODES: Final = (*VOTERS, *BROKERS)
+INCARNATIONS: Final = {node: str(uuid.UUID(int=at)) for at, node in enumerate(NODES, 1)}
+EPOCHS: Final = {broker: at for at, broker in enumerate(BROKERS.values(), 1)}
+"""Of brokers: where their registrations are in the log."""
 TOPICS: Final = 40
 PARTITIONS: Final = TOPICS * 2
 EPOCH: Final = 1
@@ -62,12 +62,12 @@ STRIDE: Final = 128
 """What `seq` rises by from group to group."""
 BEGIN_SEQ: Final = 10_000
 LEASE_NS: Final = 5_000_000_000
-CHUNK: Final = 4_096
+CHUNK: Final = 1_024
 """Groups that are made together."""
 
 
 def topic_id(number: int) -> str:
-    return f"00000000-0000-0000-0000-{number:012d}"
+    return str(uuid.UUID(int=number + 1))
 
 
 def partition_of(record: Numbers) -> tuple[Numbers, Numbers]:
@@ -82,61 +82,65 @@ def replicas(partition: int) -> tuple[BrokerId, ...]:
     return ids[at:] + ids[:at]
 
 
-@dataclass
-class Writer:
-    """The sealed folder of a run. `events`: how many were written."""
-
-    folder: Path
-    events: int = 0
-    _files: dict[tuple[str, str], pq.ParquetWriter] = field(default_factory=dict)
-
-    def write(self, where: str, name: str, table: pa.Table) -> None:
-        path = self.folder / where / f"{name}.parquet"
-        if (where, name) not in self._files:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._files[where, name] = pq.ParquetWriter(path, table.schema, compression="zstd")
-        self._files[where, name].write_table(table)
-
-    def evidence(self, kind: type[Evidence], table: pa.Table, *, disk: bool = False) -> None:
-        self.events += 0 if disk else len(table)
-        self.write("records" if disk else "events", kind.kind, table)
-
-    def close(self) -> None:
-        for each in self._files.values():
-            each.close()
-
-
 # --- the beginning ------------------------------------------------------------------------
 
 
-def first_records() -> list[Change]:
-    """What the log begins with."""
-    found: list[Change] = []
+@dataclass(frozen=True)
+class Request:
+    """One of the first requests: what is appended for it, as a batch."""
 
-    def add(kind: Any, **fields: Any) -> None:
-        found.append(kind(node="", offset=Offset(len(found)), epoch=LeaderEpoch(EPOCH), **fields))
+    batch: Sequence[Change]
+    fields: Mapping[str, Any]
+    topic: str = ""
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        return tuple(each.offset for each in self.batch)
+
+
+def first_requests() -> list[Request]:
+    """What the log begins with: a leader, brokers, topics."""
+    found: list[Request] = []
+    asks: Row = {"api": "BrokerHeartbeat", "f": "heartbeat", "target": "active", "topics": ()}
+
+    def add(changes: Sequence[tuple[Any, Row]], topic: str = "", **fields: Any) -> None:
+        first = sum(len(each.batch) for each in found)
+        batch = [
+            kind(node="", offset=Offset(first + at), epoch=LeaderEpoch(EPOCH), **own)
+            for at, (kind, own) in enumerate(changes)
+        ]
+        found.append(Request(batch, fields, topic))
 
     ids = tuple(ReplicaId(at) for at in (1, 2, 3))
-    add(LeaderAnnounced, leader=ids[0], votes=ids[:2], voters=ids)
+    add([(LeaderAnnounced, {"leader": ids[0], "votes": ids[:2], "voters": ids})])
     for node, broker in BROKERS.items():
-        add(BrokerRegistered, broker_id=broker, broker_epoch=len(found), process=f"{node}-0")
-    for at, broker in enumerate(BROKERS.values(), 1):
-        add(BrokerUnfenced, broker_id=broker, broker_epoch=at)
+        named = {"broker_id": broker, "broker_epoch": EPOCHS[broker]}
+        registered = {**named, "process": INCARNATIONS[node]}
+        add([(BrokerRegistered, registered)], **asks, broker_id=broker, broker_epoch=None)
+    for broker, epoch in EPOCHS.items():
+        own: Row = {"broker_id": broker, "broker_epoch": epoch}
+        add([(BrokerUnfenced, own)], **asks, **own)
     for number in range(TOPICS):
-        add(TopicCreated, name=f"t{number}", topic_id=topic_id(number))
-        for partition in (0, 1):
-            own = replicas(number * 2 + partition)
-            add(
-                PartitionCreated,
-                topic_id=topic_id(number),
-                partition=partition,
-                isr=own,
-                replicas=own,
-                leader=own[0],
-                leader_epoch=0,
-                partition_epoch=0,
-            )
+        name, request = f"t{number}", uuid.UUID(int=(1 << 64) + number)
+        add(
+            [
+                (TopicCreated, {"name": name, "topic_id": topic_id(number)}),
+                *((PartitionCreated, _created_partition(number, at)) for at in (0, 1)),
+                (RequestRemembered, {"request_id": str(request), "answer": "00"}),
+            ],
+            name,
+            api="CreateTopics",
+            f="create",
+            topics=(name,),
+            forwarded=request.hex,
+        )
     return found
+
+
+def _created_partition(topic: int, partition: int) -> Row:
+    own = replicas(topic * 2 + partition)
+    names = {"topic_id": topic_id(topic), "partition": partition, "leader": own[0]}
+    return {**names, "isr": own, "replicas": own, "leader_epoch": 0, "partition_epoch": 0}
 
 
 def changed(record: int, offset: int) -> PartitionChanged:
@@ -167,7 +171,7 @@ class Beginning:
         self.at_ns += STEP_NS // 10
         seq = sum(each.node == node for each in self.rows)
         place = {
-            "incarnation": f"{node}-0",
+            "incarnation": INCARNATIONS[node],
             "seq": seq,
             "at_ns": self.at_ns,
             "ref": f"{node}:{seq}",
@@ -175,56 +179,77 @@ class Beginning:
         self.rows.append(kind(node=node, **place, **fields))
 
 
-def beginning(records: Sequence[Change]) -> list[Evidence]:
-    nodes, end = Beginning(), len(records)
+def beginning(requests: Sequence[Request], crcs: Sequence[int]) -> list[Evidence]:
+    """`crcs`: of all records."""
+    nodes, end = Beginning(), len(crcs)
     for at, node in enumerate(NODES, 1):
-        role = {"broker_id": BROKERS[node]} if node in BROKERS else {"replica_id": at}
-        log = {"log_start": 0, "log_end": 0, "last_epoch": 0}
+        role: Row = {"broker_id": BROKERS[node]} if node in BROKERS else {"replica_id": at}
+        log: Row = {"log_start": 0, "log_end": 0, "last_epoch": 0}
         nodes.report(node, kinds.Booted, voters=(1, 2, 3), **log, **role)
+    _elect(nodes)
+    decided = [(f"r{at}", each) for at, each in enumerate(requests)][1:]
+    for request, each in decided:
+        own = {"as_of": each.offsets[0], "records": each.offsets, "epoch": EPOCH, "code": "0"}
+        nodes.report("c1", kinds.Decided, request=request, accepted=True, **own, **each.fields)
+    for node in NODES:
+        for each in requests:
+            base, behind = each.offsets[0], each.offsets[-1] + 1
+            own = {"base_offset": base, "end_offset": behind, "control": base == 0}
+            entry = {"epoch": EPOCH, "crcs": tuple(crcs[base:behind]), "leading": node == "c1"}
+            nodes.report(node, kinds.Appended, **own, **entry)
+        if node in VOTERS:
+            nodes.report(node, kinds.Flushed, end_offset=end)
+    for node in NODES:
+        nodes.report(node, kinds.Committed, offset=end, epoch=EPOCH, leading=node == "c1")
+        for change in (change for each in requests for change in each.batch):
+            own = {name: getattr(change, name) for name in kinds.own_fields(type(change))}
+            nodes.report(node, type(change), **own)
+    for request, each in decided:
+        own = {"api": each.fields["api"], "f": each.fields["f"], "epoch": EPOCH}
+        nodes.report(
+            "c1", kinds.Answered, request=request, accepted=True, high_watermark=end, **own
+        )
+    for node, broker in BROKERS.items():
+        _activate(nodes, node, broker)
+    for each in requests:
+        if each.topic:
+            own = {"api": "CreateTopics", "f": "create", "success": True, "code": "0"}
+            state = {"state": "active", "broker_epoch": 1, "topic": each.topic}
+            nodes.report("b1", kinds.Served, **own, **state)
+    return nodes.rows
+
+
+def _elect(nodes: Beginning) -> None:
+    for node in VOTERS:
+        nodes.report(node, kinds.RoleTaken, role="unattached", epoch=0, leader=None)
+    nodes.report("c1", kinds.RoleTaken, role="candidate", epoch=EPOCH, leader=None)
     for node in VOTERS:
         nodes.report(node, kinds.EpochSaved, epoch=EPOCH, leader=None, vote=1)
         if node != "c1":
-            log = {"candidate_log": (0, 0), "own_log": (0, 0)}
+            log: Row = {"candidate_log": (0, 0), "own_log": (0, 0)}
             nodes.report(node, kinds.Voted, epoch=EPOCH, candidate=1, granted=True, **log)
     nodes.report("c1", kinds.Elected, epoch=EPOCH, votes=(1, 2))
     for node in NODES:
         role = "leader" if node == "c1" else "follower" if node in VOTERS else "observer"
         nodes.report(node, kinds.RoleTaken, role=role, epoch=EPOCH, leader=1)
-    nodes.report("c1", kinds.Claimed, epoch=EPOCH, end_offset=1)
-    for node in NODES:
-        nodes.report(node, kinds.Appended, **batch(0, end, node))
         if node in VOTERS:
-            nodes.report(node, kinds.Flushed, end_offset=end)
-    for node in NODES:
-        nodes.report(node, kinds.Committed, offset=end, epoch=EPOCH, leading=node == "c1")
-        for each in records:
-            own = {name: getattr(each, name) for name in kinds.own_fields(type(each))}
-            nodes.report(node, type(each), **own)
-    for at, (node, broker) in enumerate(BROKERS.items(), 1):
-        lease = {"start_ns": nodes.at_ns, "end_ns": nodes.at_ns + LEASE_NS}
-        nodes.report(node, kinds.LeaseGranted, broker_id=broker, broker_epoch=at, **lease)
-        beat = {"target": "active", "accepted": True, "stale": False, "next_state": "active"}
-        beat |= {"broker_id": broker, "broker_epoch": at, "answered_epoch": at}
-        nodes.report(node, kinds.HeartbeatAnswered, **beat)
-        states = {"before": "starting", "after": "active", "lease_ended": False}
-        nodes.report(node, kinds.BrokerStateChanged, broker_epoch=at, **states)
-    return nodes.rows
+            nodes.report(node, kinds.EpochSaved, epoch=EPOCH, leader=1, vote=1)
+    nodes.report("c1", kinds.Claimed, epoch=EPOCH, end_offset=1)
 
 
-def batch(base: int, end: int, node: str) -> dict[str, Any]:
-    """The fields of an append."""
-    return {
-        "base_offset": base,
-        "end_offset": end,
-        "epoch": EPOCH,
-        "control": False,
-        "crcs": tuple(crc(np.arange(base, end)).tolist()),
-        "leading": node == "c1" if node in VOTERS else None,
-    }
+def _activate(nodes: Beginning, node: str, broker: int) -> None:
+    identity: Row = {"broker_id": broker, "broker_epoch": EPOCHS[broker]}
+    lease = {"start_ns": nodes.at_ns, "end_ns": nodes.at_ns + LEASE_NS}
+    nodes.report(node, kinds.LeaseGranted, **identity, **lease)
+    beat = {"target": "active", "accepted": True, "stale": False, "next_state": "active"}
+    nodes.report(node, kinds.HeartbeatAnswered, answered_epoch=EPOCHS[broker], **identity, **beat)
+    states = {"before": "starting", "after": "active", "lease_ended": False}
+    nodes.report(node, kinds.BrokerStateChanged, broker_epoch=EPOCHS[broker], **states)
 
 
-def crc(offsets: Numbers) -> Numbers:
-    return (offsets * 2_654_435_761) % (1 << 32)
+def by_kind(rows: Sequence[Evidence]) -> Iterator[tuple[type[Evidence], pa.Table]]:
+    for kind in dict.fromkeys(map(type, rows)):
+        yield kind, table_of(kind, [each for each in rows if type(each) is kind])
 
 
 # --- a chunk of groups --------------------------------------------------------------------
@@ -232,10 +257,13 @@ def crc(offsets: Numbers) -> Numbers:
 
 @dataclass(frozen=True)
 class Groups:
-    """`number`: of each group; `first`: how long the log was when they began."""
+    """`number`: of each group; `first`: how long the log was when they began; `crcs`: of all
+    their records, `partition_crcs` of their batches in the partition's log."""
 
     number: Numbers
     first: int
+    crcs: Numbers
+    partition_crcs: Numbers
 
     def rows(self, kind: Any, node: str, phase: int, *, every: int = 1, **fields: Any) -> pa.Table:
         """One row a group - or every so many groups - of a node. `fields`: a value for all of them,
@@ -245,7 +273,7 @@ class Groups:
         seq = BEGIN_SEQ + number * STRIDE + phase
         own = {
             "node": node,
-            "incarnation": f"{node}-0",
+            "incarnation": INCARNATIONS[node],
             "seq": seq,
             "at_ns": time_ns(number, phase),
             "within_ns": 0,
@@ -262,6 +290,9 @@ class Groups:
     def end(self, at: int) -> Numbers:
         """Where the log ends behind it."""
         return self.first + self.record(at) + 1
+
+    def crc(self, at: int) -> Numbers:
+        return self.crcs[at::RECORDS]
 
 
 def time_ns(group: Numbers, phase: int) -> Numbers:
@@ -314,23 +345,22 @@ def chunk(groups: Groups, digests: pa.Array) -> Iterator[tuple[type[Evidence], p
     for at in range(RECORDS):
         yield from requests(groups, at)
     for node in NODES:
-        leading = node == "c1" if node in VOTERS else None
         for half in (0, 1):
             base = groups.end(half * 2) - 1
-            fields = {"base_offset": base, "end_offset": base + 2, "leading": leading}
-            crcs = lists(np.stack([crc(base), crc(base + 1)], 1).ravel(), 2)
-            entry = {"epoch": EPOCH, "control": False, "crcs": crcs}
+            fields: Row = {"base_offset": base, "end_offset": base + 2, "leading": node == "c1"}
+            crcs = lists(np.stack([groups.crc(half * 2), groups.crc(half * 2 + 1)], 1).ravel(), 2)
+            entry: Row = {"epoch": EPOCH, "control": False, "crcs": crcs}
             yield kinds.Appended, groups.rows(kinds.Appended, node, 8 + half, **fields, **entry)
         end = groups.end(RECORDS - 1)
         if node in VOTERS:
             yield kinds.Flushed, groups.rows(kinds.Flushed, node, 10, end_offset=end)
-        high = {"offset": end, "epoch": EPOCH, "leading": node == "c1"}
+        high: Row = {"offset": end, "epoch": EPOCH, "leading": node == "c1"}
         yield kinds.Committed, groups.rows(kinds.Committed, node, 11, **high)
         for at in range(RECORDS):
             state = partition_fields(groups.record(at)) | {"offset": groups.end(at) - 1}
             kind = changes.PartitionChanged
             yield kind, groups.rows(kind, node, 12 + at, epoch=EPOCH, **state)
-        image = {"offset": end, "digest": digests}
+        image: Row = {"offset": end, "digest": digests}
         yield kinds.ImageShown, groups.rows(kinds.ImageShown, node, 16, every=4, **image)
         yield kinds.ImageDigest, groups.rows(kinds.ImageDigest, node, 17, every=2, **image)
         ticks = groups.rows(kinds.Ticked, node, 60, every=40, every_ns=40 * GROUP_NS)
@@ -355,7 +385,6 @@ def requests(groups: Groups, at: int) -> Iterator[tuple[type[Evidence], pa.Table
         "broker_id": state["leader"],
         "broker_epoch": state["leader"] - 3,
     }
-    yield kinds.Decided, groups.rows(kinds.Decided, "c1", at * 2, f="alter-isr", topics=(), **asked)
     carried = {name: state[name] for name in ("topic_id", "partition", "leader_epoch")}
     before = {"partition_epoch": state["partition_epoch"] - 1}
     yield (
@@ -372,174 +401,188 @@ def requests(groups: Groups, at: int) -> Iterator[tuple[type[Evidence], pa.Table
 
 def serving(groups: Groups, node: str, broker: int) -> Iterator[tuple[type[Evidence], pa.Table]]:
     """A broker: what it serves, its leases, its replicas."""
-    identity = {"broker_id": broker, "broker_epoch": broker - 3}
-    active = {"target": "active", "accepted": True, "stale": False, "next_state": "active"}
-    beat = {**identity, **active, "answered_epoch": broker - 3}
+    identity: Row = {"broker_id": broker, "broker_epoch": EPOCHS[broker]}
+    active: Row = {"target": "active", "accepted": True, "stale": False, "next_state": "active"}
+    beat: Row = {**identity, **active, "answered_epoch": EPOCHS[broker]}
     yield kinds.HeartbeatAnswered, groups.rows(kinds.HeartbeatAnswered, node, 28, **beat)
     start = time_ns(groups.number, 28) - STEP_NS
-    lease = {**identity, "start_ns": start, "end_ns": start + LEASE_NS, "rounded_ns": 2_000_000}
+    lease: Row = {
+        **identity,
+        "start_ns": start,
+        "end_ns": start + LEASE_NS,
+        "rounded_ns": 2_000_000,
+    }
     yield kinds.LeaseGranted, groups.rows(kinds.LeaseGranted, node, 29, **lease)
     for at in range(7):
-        success = {"api": "Metadata", "f": "metadata", "success": True, "code": "0"}
-        state = {"state": "active", "broker_epoch": broker - 3, "topic": None}
+        success: Row = {"api": "Metadata", "f": "metadata", "success": True, "code": "0"}
+        state: Row = {"state": "active", "broker_epoch": EPOCHS[broker], "topic": None}
         yield kinds.Served, groups.rows(kinds.Served, node, 30 + at, **success, **state)
-    log = {"topic_id": topic_id(0), "partition": 0}
+    log: Row = {"topic_id": topic_id(0), "partition": 0}
     for at in (0, 1):
         base = groups.number * 2 + at
-        written = {"base_offset": base, "end_offset": base + 1, "epoch": 0, "crc": crc(base)}
-        leads = {"leading": broker == replicas(0)[0]}
+        crc = groups.partition_crcs[at::2]
+        written: Row = {"base_offset": base, "end_offset": base + 1, "epoch": 0, "crc": crc}
+        leads: Row = {"leading": broker == replicas(0)[0]}
         kind: Any = kinds.PartitionAppended
         yield kind, groups.rows(kind, node, 40 + at, **log, **written, **leads)
     if broker == replicas(0)[0]:
         kind = kinds.PartitionCommitted
-        high = {"offset": groups.number * 2 + 2, "leader_epoch": 0}
+        high: Row = {"offset": groups.number * 2 + 2, "leader_epoch": 0}
         yield kind, groups.rows(kind, node, 42, **log, **high)
     role = partition_fields(groups.record(0))
     own = {name: role[name] for name in ("topic_id", "partition", "isr", "partition_epoch")}
-    said = {"topic": "t", "role": "follower", "leader_epoch": 0}
+    said: Row = {"topic": "t", "role": "follower", "leader_epoch": 0}
     yield kinds.ReplicaRole, groups.rows(kinds.ReplicaRole, node, 43, **own, **said)
 
 
-# --- disks --------------------------------------------------------------------------------
+# --- clients and the harness --------------------------------------------------------------
 
 
-def on_disk(groups: Groups) -> Iterator[tuple[type[Evidence], pa.Table]]:
-    """The same log once more, as it lies on every node's disk in the end."""
-    left = {"incarnation": "", "at_ns": 0, "within_ns": UNKNOWN_NS, "source": DISK}
-    for node in NODES:
-        where = {"node": node, "ref": f"nodes/{node}/data/0.log:0", **left, "epoch": EPOCH}
-        for at in range(RECORDS):
-            seq, offset = BEGIN_SEQ + groups.record(at) * 2, groups.end(at) - 1
-            if at % 2 == 0:
-                crcs = lists(np.stack([crc(offset), crc(offset + 1)], 1).ravel(), 2)
-                batches = {"base_offset": offset, "end_offset": offset + 2, "crcs": crcs}
-                fields = {**where, **batches, "seq": seq, "control": False, "leading": None}
-                yield kinds.Appended, made(kinds.Appended, len(seq), fields)
-            fields = {**where, **partition_fields(groups.record(at)), "offset": offset}
-            kind = changes.PartitionChanged
-            yield kind, made(kind, len(seq), {**fields, "seq": seq + 1})
+def history(numbers: Iterable[int]) -> Iterator[Row]:
+    """In each group a leader asks for each change, and a client for metadata; all are answered."""
+    for group in numbers:
+        topic, broker = (2 * group + TOPICS // 2) % TOPICS, f"b{1 + group % 3}"
+        changed = map(partial(_change, group), range(RECORDS))
+        looked = _look("metadata", topic, group * RECORDS, broker)  # nothing changes it meanwhile
+        yield from at_once([*changed, looked], (group + 1) * GROUP_NS - STEP_NS)
 
 
-def ends_of_disks(records: Sequence[Change], end: int) -> Iterator[Evidence]:
-    """What the log begins with, and where it ends."""
-    for node in NODES:
-        ref = f"nodes/{node}/data/0.log:0"
-        left: dict[str, Any] = {"source": DISK, "within_ns": UNKNOWN_NS, "ref": ref}
-        yield kinds.Appended(node=node, **batch(0, len(records), ""), **left)
-        for seq, each in enumerate(records, 1):
-            own = {name: getattr(each, name) for name in kinds.own_fields(type(each))}
-            yield type(each)(node=node, seq=seq, **own, **left)
-        ended = {"start_offset": 0, "end_offset": end, "torn": False, "wrong": ()}
-        last = BEGIN_SEQ + end * 2
-        yield kinds.LogOnDisk(node=node, seq=last, **ended, **left)
-        if node in VOTERS:
-            saved = {"epoch": EPOCH, "leader": 1, "vote": 1}
-            yield kinds.EpochSaved(node=node, seq=last + 1, **saved, **left)
+Asked: TypeAlias = tuple[Row, Row, str]
+"""What a client asks for, what it is answered, and by which node."""
 
 
-# --- clients ------------------------------------------------------------------------------
+def at_once(asked: Sequence[Asked], begin_ns: int) -> Iterator[Row]:
+    """Operations that clients invoke at the same time."""
+    for process, (call, _, _) in enumerate(asked):
+        yield {"time": begin_ns, "type": "invoke", "process": process, **call}
+    for process, (call, result, node) in enumerate(asked):
+        head = {"time": begin_ns + 50 * STEP_NS, "type": "ok", "process": process}
+        yield {**head, "f": call["f"], "key": call["key"], "value": result, "node": node}
 
 
-def operations(groups: Groups) -> pa.Table:
-    """A leader asks for each change, and a client for metadata; all are answered."""
-    rows = [row for number in groups.number.tolist() for row in _operations(number)]
-    columns = [list(column) for column in zip(*rows, strict=True)]
-    names = OPERATIONS.names[1:]
-    own = pa.schema([OPERATIONS.field(name) for name in names])
-    return pa.Table.from_arrays(
-        [pa.array(column, each.type) for column, each in zip(columns, own, strict=True)], schema=own
-    )
+def _created(topic: int) -> Asked:
+    result = {"topic_id": topic_id(topic), "num_partitions": 2, "replication_factor": 3}
+    call = {"f": "create", "key": f"t{topic}", "value": {"partitions": 2, "replication": 3}}
+    return call, result, "b1"
 
 
-def _operations(group: int) -> Iterator[tuple[Any, ...]]:
-    index, begin = group * 10, (group + 1) * GROUP_NS - STEP_NS
-    times = (begin, begin + 50 * STEP_NS, "main")
-    for at in range(RECORDS):
-        record = group * RECORDS + at
-        change, partition = changed(record, 0), record % PARTITIONS
-        asked = {
-            "topic_id": change.topic_id,
-            "partition": change.partition,
-            "broker_id": change.leader,
-            "broker_epoch": change.leader - 3,
-            "isr": change.isr,
-            "isr_epochs": [each - 3 for each in change.isr],
-            "leader_epoch": 0,
-            "partition_epoch": change.partition_epoch - 1,
-            "zombie": None,
-        }
-        names = ("isr", "leader", "leader_epoch", "partition_epoch")
-        result = {name: getattr(change, name) for name in names}
-        key = json.dumps(f"t{partition // 2}/{partition % 2}")
-        said = (key, json.dumps(asked), "ok", json.dumps(result), None, None, "c1", None)
-        yield index + at, index + 5 + at, f"{at}", "alter-isr", *said, *times
-    shown = {"topic_id": topic_id(0), "partitions": []}
-    said = ('"t0"', "null", "ok", json.dumps(shown), None, None, f"b{1 + group % 3}", None)
-    yield index + 4, index + 9, "4", "metadata", *said, *times
+def _change(group: int, at: int) -> Asked:
+    change, partition = changed(group * RECORDS + at, 0), (group * RECORDS + at) % PARTITIONS
+    broker_epoch = EPOCHS[change.leader]
+    value = {
+        "topic_id": change.topic_id,
+        "partition": change.partition,
+        "broker_id": change.leader,
+        "broker_epoch": broker_epoch,
+        "isr": change.isr,
+        "isr_epochs": [EPOCHS[each] for each in change.isr],
+        "leader_epoch": 0,
+        "partition_epoch": change.partition_epoch - 1,
+        "zombie": None,
+    }
+    names = ("isr", "leader", "leader_epoch", "partition_epoch")
+    result = {name: getattr(change, name) for name in names}
+    key = f"t{partition // 2}/{partition % 2}"
+    return {"f": "alter-isr", "key": key, "value": value}, result, "c1"
+
+
+def _look(f: str, topic: int, records: int, node: str) -> Asked:
+    """At a topic, after so many changes of all partitions."""
+    shown = []
+    for partition in (2 * topic, 2 * topic + 1):
+        epoch = len(range(partition, records, PARTITIONS))
+        own = replicas(partition)
+        names = {"partition": partition % 2, "leader": own[0], "leader_epoch": 0}
+        names |= {"partition_epoch": epoch} if f == "describe" else {}
+        shown.append({**names, "replicas": own, "isr": own[:2] if epoch % 2 else own})
+    result = {"topic_id": topic_id(topic), "partitions": shown}
+    return {"f": f, "key": f"t{topic}"}, result, node
+
+
+def phase(name: str, time_ns: int) -> Iterator[Row]:
+    """The harness begins one; the cluster agrees as it settles."""
+    head = {"time": time_ns, "type": "info", "process": "nemesis"}
+    yield {**head, "f": "phase", "value": name}
+    if name == "settle":
+        yield {**head, "f": "settle", "value": {"settled": True, "missing": None}}
 
 
 # --- all of it ----------------------------------------------------------------------------
 
 
-def image_form() -> kinds.ImageForm:
-    covers = (
-        kinds.Covered(entity=entity, field=each) for entity, own in FIELDS.items() for each in own
-    )
-    return kinds.ImageForm(
-        node="", source="harness", covers=tuple(covers), remembered=1, remembered_bytes=1
-    )
-
-
-class Images:
-    """Digests of the image behind each group."""
-
-    def __init__(self, records: Sequence[Change]) -> None:
-        form = image_form()
-        self.state, self.digest = Replay(form), Digest(form)
-        for each in records:
-            self.state.feed(each)
-
-    def behind(self, groups: Groups) -> pa.Array:
-        return pa.array([self._next(each * RECORDS) for each in groups.number.tolist()])
-
-    def _next(self, record: int) -> str:
-        for at in range(RECORDS):
-            self.state.feed(changed(record + at, self.state.end))
-        return self.digest.of(self.state)
-
-
 def plan() -> dict[str, Any]:
-    """Of such a run."""
+    """Of such a run: all checkers whose needs the node and this workload meet."""
+    capabilities = registry.load("systems", "kraft").capabilities
+    found = applicable(
+        {name: registry.load("checkers", name) for name in registry.names("checkers")},
+        {*capabilities, *registry.load("workloads", "isr").provides},
+    )
     ids = {node: {"controller": at} for at, node in enumerate(VOTERS, 1)}
     ids |= {node: {"broker": broker} for node, broker in BROKERS.items()}
-    nodes = {node: {"ids": ids[node], "votes": node in VOTERS} for node in NODES}
-    clocks = {node: {"shared": True} for node in NODES}
-    return {"seed": 1, "workloads": ["isr"], "nodes": nodes, "time_zero_ns": 0, "clocks": clocks}
+    return {
+        "seed": 1,
+        "system": "kraft",
+        "workloads": ["isr"],
+        "nodes": {node: {"ids": ids[node], "votes": node in VOTERS} for node in NODES},
+        "time_zero_ns": 0,
+        "clocks": {node: {"shared": True} for node in NODES},
+        "capabilities": sorted(capabilities),
+        "checkers": list(found.checkers),
+        "not_applicable": dict(found.not_applicable),
+    }
+
+
+def _appended(log: Log, group: int) -> str:
+    """The digest of the image behind a group's changes, two of which are in each batch."""
+    for half in (0, 2):
+        records = range(group * RECORDS + half, group * RECORDS + half + 2)
+        log.append([changed(each, log.state.end + each - records.start) for each in records])
+    return log.digest()
 
 
 def make(folder: Path, events: int) -> int:
-    """Writes the sealed tables of a run of about so many events of nodes; how many there are."""
-    writer, records = Writer(folder), first_records()
-    images, count = Images(records), max(1, events // EVENTS)
-    _write_rows(writer, [*beginning(records), image_form()])
-    end = len(records) + count * RECORDS
-    _write_rows(writer, list(ends_of_disks(records, end)), disk=True)
-    for first in range(0, count, CHUNK):
-        groups = Groups(np.arange(first, min(count, first + CHUNK)), len(records))
-        for kind, table in chunk(groups, images.behind(groups)):
-            writer.evidence(kind, table)
-        for kind, table in on_disk(groups):
-            writer.evidence(kind, table, disk=True)
-        writer.write("", "operations", operations(groups))
-    sides = pa.schema([each for each in OPERATIONS if each.name != "run"])
-    for name, empty in ((OBSERVATIONS, sides), (NEMESIS, NEMESIS_COLUMNS), (FAULTS, FAULT_COLUMNS)):
-        writer.write("", name, empty.empty_table())
-    writer.close()
-    (folder / PLANNED).write_text(json.dumps(plan()))
-    return writer.events
+    """Writes a run of about so many events of nodes; how many there are."""
+    files, log, count = Files(folder), Log(), max(1, events // EVENTS)
+    files.plan(plan())
+    requests = first_requests()
+    for each in requests:
+        log.append(each.batch)
+    for kind, table in by_kind(beginning(requests, log.crcs)):
+        files.told(kind, table, log)
+    files.flush(log)
+    first = log.first
+    files.history([*phase("main", 0), *at_once([*map(_created, range(TOPICS))], 0)])
+    for begin in range(0, count, CHUNK):
+        numbers = np.arange(begin, min(count, begin + CHUNK))
+        digests = pa.array([_appended(log, each) for each in numbers.tolist()])
+        batches = partition_batches(2 * begin, 2 * len(numbers))
+        crcs = [int.from_bytes(each[17:21]) for each in batches]
+        groups = Groups(numbers, first, np.array(log.crcs), np.array(crcs))
+        for node in BROKERS:
+            files.partition(node, f"{topic_id(0)}-0", b"".join(batches))
+        for kind, table in chunk(groups, digests):
+            files.told(kind, table, log)
+        files.flush(log)
+        files.history(history(numbers.tolist()))
+    for node in VOTERS:
+        files.quorum_state(node, EPOCH, 1)
+    for at, name in enumerate(("heal", "settle", "final"), 1):
+        files.history(phase(name, (count + at) * GROUP_NS))
+    for at, (f, node) in enumerate((("describe", "c1"), ("metadata", "b1"), ("metadata", "b2")), 4):
+        looks = [_look(f, topic, count * RECORDS, node) for topic in range(TOPICS)]
+        files.history(at_once(looks, (count + at) * GROUP_NS))
+    for kind, table in by_kind(exits(count)):
+        files.told(kind, table, log)
+    files.flush(log)
+    files.close()
+    return files.events
 
 
-def _write_rows(writer: Writer, rows: Sequence[Evidence], *, disk: bool = False) -> None:
-    for kind in dict.fromkeys(map(type, rows)):
-        own = [each for each in rows if type(each) is kind]
-        writer.evidence(kind, table_of(kind, own), disk=disk)
+def exits(groups: int) -> list[Evidence]:
+    """Of all nodes, after the last reads."""
+    head: Row = {"seq": BEGIN_SEQ + groups * STRIDE, "at_ns": (groups + 8) * GROUP_NS}
+    told: Row = {"reason": "terminated", "fatal": False}
+    return [
+        kinds.Exited(node=node, incarnation=INCARNATIONS[node], ref="", **head, **told)
+        for node in NODES
+    ]

@@ -1,18 +1,24 @@
-"""All rules over the evidence of one long run: seconds and memory, by events of its nodes.
+"""`check` of one long run, by all checkers that apply: seconds and memory, by events of its nodes.
 
-    python -m benchmarks.node_events --events 100000 1000000 10000000 [--cores 2]
-    python -m benchmarks.node_events --events 1000000 --only log-matching
+    python -m benchmarks.node_events --events 100000 1000000 10000000 [--cores 2] [--keep FOLDER]
+    python -m benchmarks.node_events --rules --events 1000000 [--only log-matching]
 
-The run is made first (`benchmarks.long_run`), in a folder that is removed. Each rule is judged in
-one task, by so many processes beside each other. Memory is the most that all processes had at once
-(PSS, looked at every few seconds); of a rule, the most that its process had (RSS). A line for each
-rule comes when it is judged; `processor_s` are of the rules alone. Then how much more quickly
-executors of one core each do the same tasks than one of them, by their processor time.
+The run is made first (`benchmarks.long_run`), as a folder that `run` might have left, not sealed.
+`check` of it is measured as a user calls it, on Spark: wall time, processor time of all processes,
+the most memory (RSS) that the driver's Python and its JVM had, and all processes together (PSS).
+Then the same once more, of the run that is sealed by now: what is left is judging.
+
+`--rules`: each rule is judged in one task, by so many processes beside each other. Memory is the
+most that all processes had at once (PSS, looked at every few seconds); of a rule, the most that its
+process had (RSS). A line for each rule comes when it is judged; `processor_s` are of the rules
+alone. Then how much more quickly executors of one core each do the same tasks than one of them, by
+their processor time.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import os
 import resource
@@ -26,13 +32,15 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.check_scale import memory_kib, say
+from benchmarks.check_scale import measured, memory_kib, say
 from benchmarks.long_run import make
 from benchmarks.spark_log import CORES, on_cores
 from framework.checking.cuts import parts_for
 from framework.checking.reading import SealedRun
-from framework.checking.results import checker_result
+from framework.checking.results import VERDICT_FILE, checker_result
 from framework.checking.run_checks import RunChecker, in_parts, judged_run
+from framework.checking.runs import read_run
+from framework.checking.sealing import SEALED, seal
 from framework.evidence.run_events import Part
 from framework.plugins import registry
 
@@ -46,7 +54,7 @@ def checkers() -> dict[str, RunChecker]:
 
 
 def opened(folder: Path) -> SealedRun:
-    return SealedRun("long", folder, (0, 1))
+    return SealedRun("long", folder / SEALED, (0, 1))
 
 
 def judge(folder: Path, task: tuple[str, Part]) -> tuple[str, dict[str, Any]]:
@@ -99,42 +107,78 @@ class Peak(threading.Thread):
                 return
 
 
-def measure(events: int, cores: int, names: list[str]) -> None:
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        began = time.process_time()
-        there = make(folder, events)
-        say("made", events=there, processor_s=round(time.process_time() - began, 1))
-        times: list[float] = []
-        peak, began = Peak(), time.monotonic()
-        peak.start()
-        with multiprocessing.get_context("fork").Pool(cores, maxtasksperchild=1) as pool:
-            judged = pool.imap(partial(judge, folder), tasks(names, there))
-            for name, found in groupby(judged, key=itemgetter(0)):
-                parts = [part for _, part in found]
-                times += [part["s"] for part in parts]
-                say(f"  {name}", **added(name, parts))
-        peak.over.set()
+def made(folder: Path, events: int) -> int:
+    folder.mkdir(parents=True)
+    began = time.process_time()
+    there = make(folder, events)
+    say("made", events=there, processor_s=round(time.process_time() - began, 1))
+    return there
+
+
+def measure(folder: Path, events: int, cores: int, names: list[str]) -> None:
+    """Rule by rule."""
+    there = made(folder, events)
+    seal(read_run(folder).info)
+    times: list[float] = []
+    peak, began = Peak(), time.monotonic()
+    peak.start()
+    with multiprocessing.get_context("fork").Pool(cores, maxtasksperchild=1) as pool:
+        judged = pool.imap(partial(judge, folder), tasks(names, there))
+        for name, found in groupby(judged, key=itemgetter(0)):
+            parts = [part for _, part in found]
+            times += [part["s"] for part in parts]
+            say(f"  {name}", **added(name, parts))
+    peak.over.set()
+    say(
+        "judged",
+        events=there,
+        wall_s=round(time.monotonic() - began, 1),
+        processor_s=round(sum(times), 1),
+        peak_mib=peak.kib // 1024,
+    )
+    quicker = {f"on_{n}": round(sum(times) / on_cores(times, n), 2) for n in CORES}
+    say("times as quick as one executor", tasks=len(times), longest_s=max(times), **quicker)
+
+
+_FIGURES: Final = ("wall_s", "processor_s", "driver_mib", "jvm_mib", "peak_mib")
+
+
+def check(folder: Path, events: int, cores: int) -> None:
+    """The run, by the command."""
+    there = made(folder, events)
+    for what in ("sealed and judged", "judged"):
+        master = ("--spark-master", f"local[{cores}]")
+        found = measured("-m", "framework", "check", "--again", *master, folder)
+        if found["code"] not in (0, 1, 2):
+            raise SystemExit(found["text"])
+        verdict = json.loads((folder / VERDICT_FILE).read_bytes())
         say(
-            "judged",
+            what,
             events=there,
-            wall_s=round(time.monotonic() - began, 1),
-            processor_s=round(sum(times), 1),
-            peak_mib=peak.kib // 1024,
+            verdict=verdict["verdict"],
+            checkers=len(verdict["checkers"]),
+            **{name: found[name] for name in _FIGURES},
+            **{name: verdict["timings"][name] for name in ("read_s", "check_s")},
+            us_an_event=round(found["processor_s"] / there * 1e6, 1),
         )
-        quicker = {f"on_{n}": round(sum(times) / on_cores(times, n), 2) for n in CORES}
-        say("times as quick as one executor", tasks=len(times), longest_s=max(times), **quicker)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--events", type=int, nargs="+", default=[100_000, 1_000_000, 10_000_000])
     parser.add_argument("--cores", type=int, default=2)
-    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--keep", type=Path, help="where runs are made, and stay")
+    parser.add_argument("--rules", action="store_true", help="one by one, without Spark")
+    parser.add_argument("--only", nargs="*", help="these rules")
     given = parser.parse_args()
     names = given.only or sorted(checkers())
-    for events in given.events:
-        measure(events, given.cores, names)
+    with tempfile.TemporaryDirectory() as scratch:
+        for events in given.events:
+            folder = (given.keep or Path(scratch)) / "long" / str(events)
+            if given.rules:
+                measure(folder, events, given.cores, names)
+            else:
+                check(folder, events, given.cores)
 
 
 if __name__ == "__main__":
