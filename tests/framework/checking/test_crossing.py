@@ -1,6 +1,5 @@
 """What goes between the driver and the workers when runs are checked: paths in, outcomes out."""
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,11 +9,13 @@ import pytest
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import SparkSession
 
+from benchmarks.long_run import EVENTS, make, plan
 from framework.checking.engine import check_runs
+from framework.plugins import registry
 from framework.verdict import Verdict
 
-CHECKERS = ["monotonic-counters", "one-vote", "topic-linearizability"]
-PLAN = {"system": "kraft", "seed": 1, "workloads": [], "nodes": {}, "time_zero_ns": 0}
+NONE = frozenset(plan()["not_applicable"])
+"""Checkers of what such a run does not have: an observer, produces, groups, faults."""
 OPENED: list[str] = []
 """By Python code of this process, while a test looks."""
 LOOKING = [False]
@@ -26,32 +27,6 @@ def hook(event: str, arguments: Any) -> None:
 
 
 sys.addaudithook(hook)
-
-
-def make_run(folder: Path, count: int) -> Path:
-    """Clients that describe one topic, and a node that keeps saving epochs."""
-    folder.mkdir(parents=True)
-    (folder / "plan.json").write_text(json.dumps(PLAN))
-    call = {"process": 0, "f": "describe", "key": "t"}
-    answers = [{**call, "type": "invoke"}, {**call, "type": "ok", "value": False}]
-    made = [
-        {"process": 0, "f": f, "key": "t", "type": type, "value": value}
-        for f, value in (("create", {"partitions": 1}), ("delete", None))
-        for type in ("invoke", "ok")
-    ]
-    (folder / "history.jsonl").write_text(lines([*made, *answers * count]))
-    head = {"node": "c1", "incarnation": "i", "type": "epoch"}
-    saved = [
-        {**head, "seq": at, "time_ns": at, "epoch": at, "leader_id": 1, "voted_id": 1}
-        for at in range(1, count)
-    ]
-    (folder / "nodes/c1").mkdir(parents=True)
-    (folder / "nodes/c1/events.jsonl").write_text(lines(saved))
-    return folder
-
-
-def lines(objects: list[dict[str, Any]]) -> str:
-    return "".join(json.dumps(each) + "\n" for each in objects)
 
 
 class Crossing:
@@ -100,20 +75,24 @@ def looking() -> Iterator[None]:
 def test_what_crosses_does_not_grow_with_a_run(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small, large = (
-        make_run(tmp_path / name, count) for name, count in (("small", 200), ("large", 4_000))
-    )
-    OPENED.clear()
-    crossed = {}
-    for run in (small, large):
+    """By all checkers that apply to a run of three controllers and three brokers."""
+    crossed, seen = {}, {}
+    for name, groups in (("small", 50), ("large", 250)):
+        run = tmp_path / name
+        run.mkdir()
+        make(run, groups * EVENTS)
+        OPENED.clear()
         with monkeypatch.context() as patch:
             crossing = Crossing(spark, patch)
             for _ in range(2):  # one that has to be sealed, one that is
-                [result] = check_runs(spark, [run], CHECKERS)
-            crossed[run] = crossing.shipped, crossing.received
-        assert result.checkers[-1].verdict is Verdict.VALID and result.checkers[-1].seen > 150
+                [result] = check_runs(spark, [run])
+            crossed[name] = crossing.shipped, crossing.received
+        assert {each.verdict for each in result.checkers} == {Verdict.VALID}
+        seen[name] = {each.name: each.seen for each in result.checkers}
+        read = {Path(each).name for each in OPENED if each.startswith(str(run))}
+        assert "plan.json" in read and not read & {"history.jsonl", "events.jsonl"}
+    assert seen["large"].keys() == seen["small"].keys() == set(registry.names("checkers")) - NONE
+    assert sum(seen["large"].values()) > 3 * sum(seen["small"].values())
     (shipped, received), (more_shipped, more_received) = crossed.values()
     assert shipped == more_shipped > 1_000
     assert received > 1_000 and abs(more_received - received) < received / 10
-    read = {Path(name).name for name in OPENED if name.startswith(str(tmp_path))}
-    assert "plan.json" in read and not read & {"history.jsonl", "events.jsonl"}

@@ -1,5 +1,6 @@
 """`run --no-check`: what was recorded is sealed, and is there whatever hinders that."""
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,8 +12,35 @@ from framework.checking.engine import check_runs
 from framework.checking.sealing import SEALED, Manifest, sealed_as
 from framework.cli import run
 from framework.run.options import Options
-from tests.framework.checking.test_crossing import make_run
 from tests.framework.checking.test_sealing import manifest_of
+
+PLAN = {"system": "kraft", "seed": 1, "workloads": [], "nodes": {}, "time_zero_ns": 0}
+
+
+def make_run(folder: Path, count: int) -> Path:
+    """Clients that describe one topic, and a node that keeps saving epochs."""
+    folder.mkdir(parents=True)
+    (folder / "plan.json").write_text(json.dumps(PLAN))
+    call = {"process": 0, "f": "describe", "key": "t"}
+    answers = [{**call, "type": "invoke"}, {**call, "type": "ok", "value": False}]
+    made = [
+        {"process": 0, "f": f, "key": "t", "type": type, "value": value}
+        for f, value in (("create", {"partitions": 1}), ("delete", None))
+        for type in ("invoke", "ok")
+    ]
+    (folder / "history.jsonl").write_text(lines([*made, *answers * count]))
+    head = {"node": "c1", "incarnation": "i", "type": "epoch"}
+    saved = [
+        {**head, "seq": at, "time_ns": at, "epoch": at, "leader_id": 1, "voted_id": 1}
+        for at in range(1, count)
+    ]
+    (folder / "nodes/c1").mkdir(parents=True)
+    (folder / "nodes/c1/events.jsonl").write_text(lines(saved))
+    return folder
+
+
+def lines(objects: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(each) + "\n" for each in objects)
 
 
 @pytest.fixture
