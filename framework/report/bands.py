@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
+from framework.report.colours import FAULT_COLOURS
 from framework.report.data import Injection, Run
 from framework.report.text import escaped, shorten
 
-FAULT_COLOURS: Final = ("#d94f3d", "#7c5cd6", "#2f9c95", "#b8860b", "#5b7083", "#c2417e")
 LABEL_PX: Final = 16
 _LABEL_ROWS: Final = 4
 _SEEN: Final = {True: "seen to bite", False: "did not bite", None: "not known to bite"}

@@ -18,8 +18,9 @@ from framework.report.bands import (
     fault_end_s,
     fault_hover,
 )
+from framework.report.colours import OUTCOME_COLOUR, PLAIN, PROOF, STATE_COLOUR, ink_on
 from framework.report.data import NS, Run
-from framework.report.nodes import DOWN, STARTING, Span
+from framework.report.nodes import DOWN, Span
 from framework.report.text import escaped, shorten
 from framework.report.thinning import OUTCOMES, Bar, OutcomeName, end_s, points, start_s
 from framework.report.thinning import bars as bars_of
@@ -29,29 +30,10 @@ Figure = dict[str, Any]
 MAX_DRAWN: Final = 40_000
 """Operations in the page at most, beside those of findings."""
 
-OUTCOME_COLOUR: Final = {"ok": "#3987c9", "fail": "#c45a9d", "info": "#e5a000"}
-"""Apart for every kind of colour vision, on white and on black; and never by colour alone."""
 OUTCOME_HEIGHT: Final = {"ok": 0.62, "fail": 0.4, "info": 0.24}
 """Of a bar; a row is 1."""
 _OUTCOME_SYMBOL: Final = {"ok": "", "fail": "-open", "info": "-open-dot"}
 
-STATE_COLOUR: Final[Mapping[str, str]] = {
-    "leader": "#137a4b",
-    "candidate": "#e5a000",
-    "follower": "#8fbfa6",
-    "observer": "#a9bcd3",
-    "resigned": "#b79a6a",
-    "unattached": "#b5b5b5",
-    "active": "#137a4b",
-    "fenced": "#c8442f",
-    "leaving": "#7d7d8a",
-    "unknown": "#b5b5b5",
-    STARTING: "#d9c27a",
-    DOWN: "#70707e",
-}
-"""Of the states in `framework.evidence.kinds`; others are plain."""
-_PLAIN: Final = "#9a9aa5"
-_WHITE_ON: Final = {"leader", "active", "fenced", "leaving", DOWN}
 _GRID: Final = "rgba(128,128,128,0.22)"
 _BOTTOM_PX: Final = 74
 _SYMBOLS: Final = ("circle", "square", "diamond", "triangle-up", "cross", "star", "hexagon", "x")
@@ -178,7 +160,7 @@ def _proof(operations: Sequence[Operation], threads: int | None) -> dict[str, An
         "marker": {
             "symbol": "triangle-down",
             "size": 10,
-            "color": "#c8442f",
+            "color": PROOF,
             "line": {"color": "#ffffff", "width": 1},
         },
         "customdata": [op.index for op in operations],
@@ -234,7 +216,7 @@ def _fault_lane(run: Run, row: Mapping[str, int]) -> dict[str, Any]:
         "text": [escaped(each.shape) for each in shown],
         "textposition": "inside",
         "insidetextanchor": "start",
-        "insidetextfont": {"color": "#ffffff"},
+        "insidetextfont": {"color": [ink_on(colours[each.fault]) for each in shown]},
         "hovertext": [fault_hover(each) for each in shown],
         "hoverinfo": "text",
     }
@@ -242,7 +224,7 @@ def _fault_lane(run: Run, row: Mapping[str, int]) -> dict[str, Any]:
 
 def _state_lane(state: str, spans: Sequence[Span], row: Mapping[str, int]) -> dict[str, Any]:
     down = state == DOWN
-    text = "#ffffff" if state in _WHITE_ON else "#15202b"
+    colour = STATE_COLOUR.get(state, PLAIN)
     return {
         "type": "bar",
         "orientation": "h",
@@ -251,11 +233,11 @@ def _state_lane(state: str, spans: Sequence[Span], row: Mapping[str, int]) -> di
         "x": [span.end_s - max(span.start_s, 0.0) for span in spans],
         "y": [row[_lane_name(span)] for span in spans],
         "width": 0.3 if down else 0.7,
-        "marker": {"color": STATE_COLOUR.get(state, _PLAIN)},
+        "marker": {"color": colour},
         "text": [_state_text(span) for span in spans],
         "textposition": "none" if down else "inside",
         "insidetextanchor": "start",
-        "insidetextfont": {"color": text},
+        "insidetextfont": {"color": ink_on(colour)},
         "hovertext": [
             f"<b>{escaped(_lane_name(span))}</b>: {_state_text(span)}<br>"
             f"{span.start_s:.3f} to {span.end_s:.3f} s"

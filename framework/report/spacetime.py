@@ -20,8 +20,8 @@ from framework.evidence.kinds import (
     Truncated,
 )
 from framework.history.pairing import Operation
+from framework.report.colours import PLAIN, STATE_COLOUR
 from framework.report.data import NS, Run
-from framework.report.figures import STATE_COLOUR
 from framework.report.messages import RANK, Message, messages
 from framework.report.nodes import Span
 from framework.report.text import shorten
@@ -38,7 +38,6 @@ _LEFT, _RIGHT, _TOP, _LANE, _BAR, _BOTTOM = 92, 24, 30, 46, 15, 30
 _WIDTH: Final = 1240
 _CHAR: Final = 6.3
 _TICKS: Final = 9
-_PLAIN: Final = "#9a9aa5"
 LEGEND: Final = (
     ("vote", "vote"),
     ("refusal", "vote refused"),
@@ -282,7 +281,7 @@ class _Picture:
         for span in self._seen(spans):
             y = self.y[span.node] + (-3 if span.lane == "role" else 2)
             x, to = self.x(span.start_s), self.x(span.end_s)
-            colour = STATE_COLOUR.get(span.state, _PLAIN)
+            colour = STATE_COLOUR.get(span.state, PLAIN)
             yield (
                 f'<rect class="state" x="{x}" y="{y}" width="{to - x:.1f}" height="4" '
                 f'fill="{colour}"><title>{_state(span)}</title></rect>'

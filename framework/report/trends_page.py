@@ -8,6 +8,7 @@ import pandas as pd
 
 from framework.checking.outcomes_table import FOLDER, read_outcomes
 from framework.errors import UsageError
+from framework.report.colours import SERIES_COLOURS, VERDICT_COLOUR
 from framework.report.figures import Figure
 from framework.report.payload import packed, packed_plotly
 from framework.report.render import template
@@ -15,11 +16,8 @@ from framework.report.text import escaped
 from framework.report.trends import ORDER, Trends, trends
 
 FILE: Final = "trends.html"
-VERDICT_COLOUR: Final = {"INVALID": "#c8442f", "UNKNOWN": "#e5a000", "VALID": "#8fbfa6"}
-"""Apart by lightness too, and by pattern or symbol: never by colour alone."""
 _PATTERN: Final = {"INVALID": "/", "UNKNOWN": ".", "VALID": ""}
 _SYMBOL: Final = {"INVALID": "x", "UNKNOWN": "diamond", "VALID": "circle"}
-_COLOURS: Final = ("#3987c9", "#c45a9d", "#e5a000", "#137a4b", "#7c5cd6", "#b8860b", "#5b7083")
 _MARKS: Final = ("circle", "diamond", "triangle-up", "square", "cross", "star", "x")
 _PERCENTILE: Final = re.compile(r" p\d+$")
 _ACROSS: Final = 4
@@ -150,7 +148,7 @@ def _line(values: pd.Series, name: str, unit: str, place: int) -> dict[str, Any]
         "x": list(values.index),
         "y": [None if pd.isna(value) else round(float(value), 6) for value in values],
         "marker": {"size": 5, "symbol": _MARKS[place % len(_MARKS)]},
-        "line": {"color": _COLOURS[place % len(_COLOURS)], "width": 1.6},
+        "line": {"color": SERIES_COLOURS[place % len(SERIES_COLOURS)], "width": 1.6},
         "hovertemplate": f"%{{x}} {escaped(name)}: %{{y:.4~g}}{unit}<extra></extra>",
     }
 
