@@ -109,3 +109,46 @@ def on_stale(story: Story) -> list[Finding]:
         for each in events.evidence
     ]
     return decided_on_stale(replace(events, evidence=evidence))[1]
+
+
+def test_only_a_record_of_its_own_leader_shows_an_acceptance() -> None:
+    """The next leader put another change in that place."""
+    story = Story()
+    story.partition(0, 0, [4, 5])
+    story.partition(1, 1, [4])
+    story.decide("AlterPartition", change(0, [4]), [2], as_of=2)
+    story.partition(2, 2, [4, 5], epoch=2)
+    assert not on_stale(story)
+
+
+def test_what_was_refused_rests_on_nothing() -> None:
+    """Whatever stands where its records are told to be."""
+    story = Story()
+    story.partition(0, 0, [4, 5])
+    story.partition(1, 1, [4])
+    story.partition(2, 2, [4, 5])
+    story.decide("AlterPartition", change(0, [4]), [2], as_of=2)
+    (found,) = decided_on_stale(story.run_events())[1]
+    assert "raised to 1" in found.message
+    story.events.pop()
+    story.decide("AlterPartition", change(0, [4]), [2], as_of=2, verdict=95)
+    assert decided_on_stale(story.run_events()) == (0, [])
+
+
+def test_a_counter_that_goes_back_stays_where_it_was() -> None:
+    story = Story()
+    story.partition(0, 5, [4, 5])
+    story.partition(1, 3, [4])
+    story.decide("AlterPartition", change(4, [4]), [2], as_of=2)
+    (found,) = decided_on_stale(story.run_events())[1]
+    assert "at 4, which the record at offset 0 had raised to 5" in found.message
+
+
+def test_where_a_decision_stands_is_where_its_first_record_does() -> None:
+    """The second one is of a kind that nobody reads; nobody applied what is below."""
+    story = Story()
+    story.partition(3, 2, [4, 5], node="c2")
+    story.partition(1, 1, [4], node="c2")
+    story.decide("AlterPartition", change(0, [4]), [3, 4], as_of=2)
+    (found,) = decided_on_stale(story.run_events())[1]
+    assert "the record at offset 1 had raised to 1" in found.message

@@ -40,7 +40,8 @@ def test_log_of_nothing_ends_at_nothing() -> None:
 
 def test_entries_follow_each_other() -> None:
     log = folded(appended())
-    assert (log.entries, log.end, log.last) == ([A, B, C], 3, (2, 3))
+    assert (log.start, log.entries, log.end, log.last) == (0, [A, B, C], 3, (2, 3))
+    assert LogFold().start == 0
 
 
 def test_append_takes_the_place_of_what_was_there() -> None:
@@ -102,17 +103,24 @@ def test_boot_that_does_not_tell_of_its_log_changes_nothing() -> None:
     story.event("c1", "boot", replica_id=1, log_end=3, last_epoch=None)
     log = folded(story)
     assert (log.entries, log.last) == ([A, B, C], None)
+    story.event("c1", "boot", replica_id=1, log_end=0, last_epoch=None)
+    assert folded(story).last == (0, 0), "of nothing there is no epoch to be told"
 
 
 # --- snapshots ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("dropped", "entries"), [(False, [A, B, C]), (True, [None, None])])
-def test_log_begins_at_a_snapshot(dropped: bool, entries: list[object]) -> None:
+@pytest.mark.parametrize(
+    ("dropped", "entries", "last"),
+    [(False, [A, B, C], (2, 3)), (True, [None, None], None)],
+)
+def test_log_begins_at_a_snapshot(
+    dropped: bool, entries: list[object], last: tuple[int, int] | None
+) -> None:
     story = appended()
     story.event("c1", "log_start", offset=2, dropped=dropped)
     log = folded(story)
-    assert (log.start, log.entries) == (2, entries)
+    assert (log.start, log.entries, log.last) == (2, entries, last)
 
 
 @pytest.mark.parametrize(

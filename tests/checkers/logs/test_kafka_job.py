@@ -1,7 +1,8 @@
 """Histories read in parts and judged in buckets: the same as judged whole."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from kafka_histories import Events, anything, singles, table, transactions
+from test_kafka_planted import op, poll, send
 
 from checkers.logs import job
 from checkers.logs.cycle_outcomes import outcomes, parts_of
-from checkers.logs.cycles_spread import Suspects
+from checkers.logs.cycles_edges import completed, overlapping
+from checkers.logs.cycles_spread import Suspects, parts_among
+from checkers.logs.cycles_windows import dealt
 from checkers.logs.job import (
+    OPERATIONS,
     RESULTS,
+    WINDOWS,
     concluded,
     cycles_among,
     judge_shares,
@@ -22,12 +28,13 @@ from checkers.logs.job import (
     shares,
     spread_shares,
     still_known,
+    suspected_shares,
 )
 from checkers.logs.judge import NAME, judge
-from checkers.logs.rows import rows
+from checkers.logs.rows import ROWS, rows
 from framework.checking import keys
 from framework.checking.keyed import OUTCOME_ARROW
-from framework.history.ingest import EVENTS, PART
+from framework.history.ingest import COMPLETION, EVENTS, OPERATION, PART
 from framework.history.ranges import ranges
 
 Outcomes = list[tuple[Any, ...]]
@@ -48,6 +55,21 @@ def in_shares(path: Path, buckets: int, size: int, file: int = 0) -> dict[int, l
             for bucket, share in shares(part, buckets):
                 dealt.setdefault(bucket, []).append(share)
     return dealt
+
+
+def spread_among(share: pa.Table) -> list[tuple[str, int, pa.Table]]:
+    return list(spread_shares(share, {}, NAME, 3))
+
+
+def of_all_buckets(dealt: Iterable[pa.Table]) -> list[tuple[int, int, str]]:
+    """What each bucket is told beside its rows: (bucket, role, f)."""
+    return [
+        (row["bucket"], each["role"], each["f"])
+        for share in dealt
+        for row in share.to_pylist()
+        if row["bucket"] is not None
+        for each in job._read(row["raw"]).to_pylist()
+    ]
 
 
 def in_buckets(path: Path, buckets: int, size: int, file: int = 0) -> pa.Table:
@@ -134,6 +156,17 @@ def test_what_is_malformed_is_reported_with_its_true_index(tmp_path: Path) -> No
         assert "it has to be" in wrong[0]["note"]
 
 
+def test_what_is_malformed_and_ends_in_another_part_is_reported(tmp_path: Path) -> None:
+    bad = op(7, "send", [["send", 1, [0, "v"]]])
+    bad[1]["value"] = [["send", 1]]
+    between = [event for n in range(9) for event in send(0, (n, f"v{n}"), key=2)]
+    events: Events = [*send(0, (9, "v"), key=2), bad[0], *between, bad[1]]
+    for buckets, file in ((1, 0), (4, 3)):
+        found = in_buckets(written(events, tmp_path), buckets, 700, file).to_pylist()
+        wrong = {(row["run"], row["seen"]) for row in found if row["verdict"] == keys.MALFORMED}
+        assert wrong == {(str(file), 2)}
+
+
 def test_of_what_is_malformed_that_alone_is_spread(tmp_path: Path) -> None:
     value = [["send", 1]]
     events: Events = [
@@ -144,6 +177,88 @@ def test_of_what_is_malformed_that_alone_is_spread(tmp_path: Path) -> None:
     ((stage, bucket, found),) = spread_shares(share, {}, NAME)
     assert (stage, bucket) == (keys.SHARES, 0)
     assert found["verdict"].to_pylist() == [keys.MALFORMED]
+
+
+LONG = "x" * 400
+APART: Events = [
+    *op(1, "describe", LONG),
+    *send(0, (0, "a")),
+    *op(1, "describe", LONG),
+    *op(1, "describe", LONG),
+    *poll(2, (0, "a")),
+    {"type": "invoke", "process": 3, "f": "describe", "value": LONG},
+]
+"""Nothing of it that is of a log begins in one part of 900 bytes and ends in another."""
+
+
+def test_what_all_buckets_are_told_is_what_crosses_borders(tmp_path: Path) -> None:
+    crossing = [send(9, (1, "b"))[0], *APART, *send(9, (1, "b"))[1:]]
+    for events, crosses in ((APART, []), (crossing, [(OPERATION, "send"), (COMPLETION, None)])):
+        dealt = in_shares(written(events, tmp_path), 2, 900)
+        for bucket in range(2):
+            found = [each[1:] for each in of_all_buckets(dealt[bucket]) if each[0] == bucket]
+            assert found.count((EVENTS, None)) > 1
+            assert {each for each in found if each[0] == OPERATION} == {*crosses[:1]}
+            assert set(crosses) <= set(found)
+        assert plain(concluded(in_buckets(tmp_path / "history.jsonl", 2, 900))) == whole(events)
+
+
+def test_in_what_stands_alone_nothing_crosses(tmp_path: Path) -> None:
+    """A file that is read at once, and parts of one that has operations, not events: what never
+    returned is a row like any other."""
+    events: Events = [*APART, send(9, (1, "b"))[0]]
+    alone = in_shares(written(events, tmp_path), 2, 1 << 20)
+    assert not of_all_buckets(share for dealt in alone.values() for share in dealt)
+    parts = [
+        replace(part, border=replace(part.border, whole=True))
+        for source in ranges([tmp_path / "history.jsonl"], 0, 900)
+        for part in keys.parts_of(source)
+    ]
+    assert len(parts) > 1
+    dealt = [share for part in parts for _, share in shares(part, 1)]
+    assert not [each for each in of_all_buckets(dealt) if each[1] == OPERATION]
+    kept = [row["client"] for share in dealt for row in share.to_pylist() if not row["raw"]]
+    assert "process 9" in kept
+
+
+def test_of_a_bucket_what_may_depend_is_spread_over_windows(tmp_path: Path) -> None:
+    for make, spreads in ((transactions, True), (singles, False)):
+        events = make(10)
+        made = rows(table(events, "0"))
+        share = pa.concat_tables(in_shares(written(events, tmp_path), 1, 1 << 20)[0])
+        (first, *rest) = spread_among(share)
+        assert first[:2] == (keys.SHARES, 0)
+        assert plain(first[2]) == plain(judge(made).select(OUTCOME_ARROW.names))
+        assert first[2]["edges"].null_count == first[2].num_rows > 0
+        assert bool(rest) == spreads
+        if spreads:
+            count, *windows = rest
+            assert count[:2] == (OPERATIONS, 0) and count[2].equals(completed(made))
+            expected = dict(dealt(overlapping(made), 3))
+            assert {stage for stage, _, _ in windows} == {WINDOWS}
+            assert {at: each.to_pylist() for _, at, each in windows} == {
+                at: each.to_pylist() for at, each in expected.items()
+            }
+
+
+def test_of_a_bucket_what_suspects_depend_on_is_one_row(tmp_path: Path) -> None:
+    none = np.array([], np.int64)
+    for make, depends in ((transactions, True), (singles, False)):
+        events = make(10)
+        made = rows(table(events, "0"))
+        who = {"0": Suspects(np.unique(made["index"].to_numpy()), none, none, 0)}
+        share = pa.concat_tables(in_shares(written(events, tmp_path), 1, 1 << 20)[0])
+        found = suspected_shares(share, who)
+        assert found.schema.equals(RESULTS) and found.num_rows == depends
+        for row in found.to_pylist():
+            parts = [job._read(row.pop(each)) for each in ("edges", "vertices")]
+            expected = parts_among(made, who)
+            assert [each.to_pylist() for each in parts] == [each.to_pylist() for each in expected]
+            assert expected[0].num_rows and not any(row.values())
+
+
+def test_of_a_bucket_with_nothing_there_is_no_result() -> None:
+    assert not job._with_cycles(judge(ROWS.empty_table()), ROWS.empty_table()).num_rows
 
 
 def test_what_no_bucket_waits_for_or_knows_is_not_asked_again() -> None:
