@@ -66,8 +66,8 @@ def memory_kib(pid: int) -> int:
 
 
 def of_driver(pid: int) -> dict[str, float]:
-    """What a process that has Spark has used so far: its own processor time, and the most memory
-    (RSS) that it, and its JVM, had."""
+    """What a process that has Spark has used so far: its own processor time, what it has read of
+    files, and the most memory (RSS) that it, and its JVM, had."""
     found = {}
     for each in tree(pid):
         with contextlib.suppress(OSError):
@@ -79,7 +79,13 @@ def of_driver(pid: int) -> dict[str, float]:
             found[name] = float(int(most[1]) >> 10 if most else 0)
             if not java:
                 found["driver_s"] = round(processor_s(pid), 1)
+                found["driver_read_mib"] = round(read_bytes(pid) / 2**20, 1)
     return found
+
+
+def read_bytes(pid: int) -> int:
+    """What a process has read of files and pipes so far; of sockets nothing."""
+    return int(re.findall(r"^rchar: (\d+)", Path(f"/proc/{pid}/io").read_text(), re.M)[0])
 
 
 def processor_s(pid: int) -> float:

@@ -6,9 +6,10 @@ RUN: folders of recorded runs. Of each as many copies as it takes are made, with
 have everything that a run leaves (hard links; sealed, and judged, as `run` leaves it). `check` of
 all of them, by the checkers of their plans, is measured beside `check` of the largest run alone and
 of one in which nothing happened, which is what Spark costs: wall time, processor time of all
-processes and of the driver's Python, the most memory (RSS) that this had, and its JVM, and what an
-event costs beside one of the one run, the cost of nothing set aside. An event is an operation, an
-observation or a row of evidence. Then what Spark's event log says of the last check.
+processes and of the driver's Python, what this read of files, the most memory (RSS) that it had,
+and its JVM, and what an event costs beside one of the one run, the cost of nothing set aside. An
+event is an operation, an observation or a row of evidence. Then what Spark's event log says of the
+last check.
 
 `--here`: without Spark, what its tasks do for rules over whole runs, in this process, by processor
 time.
@@ -145,7 +146,9 @@ def _compared_here(root: Path, events: Mapping[str, int]) -> None:
         say(name, events=events[name], processor_s=round(took, 2), an_event_times=times)
 
 
-_FIGURES: Final = ("wall_s", "processor_s", "driver_s", "driver_mib", "jvm_mib", "peak_mib")
+_FIGURES: Final = (
+    *("wall_s", "processor_s", "driver_s", "driver_read_mib", "driver_mib", "jvm_mib", "peak_mib"),
+)
 
 
 def _compared(root: Path, events: Mapping[str, int]) -> None:

@@ -31,7 +31,8 @@ def found() -> str:
 
 
 class Browser:
-    """One page of a browser of its own. `errors`: what its pages complained of."""
+    """One page of a browser of its own. `errors`: what its pages complained of; `pid`: of its first
+    process."""
 
     def __init__(self, profile: Path) -> None:
         to_read, self._write = os.pipe()
@@ -46,6 +47,7 @@ class Browser:
         )
         os.close(to_read)
         os.close(to_write)
+        self.pid = self._process.pid
         self.errors: list[str] = []
         self._number, self._buffer, self._session = 0, b"", None
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
