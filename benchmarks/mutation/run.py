@@ -107,6 +107,7 @@ def _pytest(target: Target, *plugins: object) -> int:
             list(target.checkers) if group == "checkers" else others(group)
         )
     options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:timeout", "-W", "ignore"]
+    options += ["--tb=native", "--assert=plain"]  # nobody reads why a mutant was killed
     files = [str(target.root / each) for each in (*target.shared, *target.tests)]
     return pytest.main([*options, f"--rootdir={target.root}", *files], [_Chosen(target), *plugins])
 

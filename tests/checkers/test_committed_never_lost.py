@@ -1,5 +1,6 @@
 """Committed records are never lost (D.6)."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ from planted_runs import Story, assert_invalid
 
 from checkers.committed_never_lost import CommittedNeverLost, committed_never_lost
 from framework.checking.keyed import Outcome
-from framework.evidence.kinds import SnapshotFile
+from framework.evidence.kinds import Appended, SnapshotFile
 from framework.verdict import Verdict
 
 
@@ -239,6 +240,55 @@ def test_what_a_disk_has_instead_is_shown(rewritten: bool) -> None:
     assert event.get("crcs") == ([66] if rewritten else None)
 
 
+def rewritten_and_more(story: Story) -> None:
+    """It stands before others, of which one was cut off again."""
+    story.disks.write("b1", 1, crc=66)
+    story.disks.write("b1", 1, crc=67)
+    story.disks.write("b1", 1, crc=68)
+    story.disks.cut("b1", 13)
+
+
+def dropped_for_nothing(story: Story) -> None:
+    """What lay there before the log began anew is there no more."""
+    story.disks.begin("b1", 5, dropped=True)
+
+
+def begun_later(story: Story) -> None:
+    """Where a snapshot took the place of what is below, the rest lies where it did."""
+    story.disks.write("b1", 1, crc=66)
+    story.disks.begin("b1", 5)
+
+
+def never_written(story: Story) -> None:
+    """The log ends before it, and was not cut off."""
+    story.disks.evidence = [
+        each
+        for each in story.disks.evidence
+        if each.node != "b1" or (isinstance(each, Appended) and each.end_offset <= 11)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("left", "shown"),
+    [
+        (rewritten_and_more, [66]),
+        (dropped_for_nothing, None),
+        (begun_later, [66]),
+        (never_written, None),
+    ],
+)
+def test_which_batch_of_a_disk_is_shown(
+    left: Callable[[Story], None], shown: Sequence[int] | None
+) -> None:
+    """That which lies at the offset in the end."""
+    story = mute()
+    lose(story, 11, "b1")
+    left(story)
+    found = judged(CHECKER, story).findings
+    (found,) = (each for each in found if "disk of b1 has" in each.message)
+    assert [each.get("crcs") for each in found.events] == [shown]
+
+
 def test_log_that_lost_what_nobody_was_shown_before_all_settled_is_not_accused() -> None:
     """A leader that was elected while the nodes were stopped may cut it off."""
     story = mute()
@@ -421,6 +471,15 @@ def snapshot_ends_in_another_epoch_than_clients_were_shown(story: Story) -> None
     story.disks.snapshot("b1", 13, 1)
 
 
+def test_ends_that_no_log_has_are_shown_with_the_snapshot() -> None:
+    story = mute()
+    story.disks.snapshot("b1", 13, 1)
+    found = judged(CHECKER, story).findings
+    (found,) = (each for each in found if each.clause == "one-record")
+    assert [each["type"] for each in found.events] == ["snapshot-file"]
+    assert len(found.operations) == 1
+
+
 def test_observers_are_not_shown_of_which_epoch_the_last_record_is() -> None:
     """A leader may tell the watermark that it knew as a follower."""
     story = mute()
@@ -459,6 +518,57 @@ def leader_by_disks_has_another_record_there(story: Story) -> None:
     lose(story, 12, "c3")
     story.disks.write("c3", 1, crc=66)
     led(story, "c3")
+
+
+@PLANTED.violation(
+    "by the disk of c3, the leader of epoch 3 had a record of epoch 1 at offset 12", on=mute
+)
+def leader_by_disks_has_another_record_below_an_end_of_no_known_epoch(story: Story) -> None:
+    """An observer was shown more, and not of which epoch the last of it is."""
+    story.ask("c2", "describe-quorum", quorum(14))
+    lose(story, 12, "c3")
+    story.disks.write("c3", 1, crc=66)
+    story.disks.write("c3", 1, crc=67)
+    led(story, "c3")
+
+
+@PLANTED.violation(
+    "by the disk of c3, the leader of epoch 3 wrote at offset 12", "shown offset 13", on=mute
+)
+def leader_by_disks_lacks_the_last_of_what_clients_were_shown(story: Story) -> None:
+    story.operations = []
+    shown_at(story, 5, epoch=1)
+    shown_at(story, 13, epoch=2)
+    lose(story, 12, "c3")
+    led(story, "c3")
+
+
+def test_leader_whose_log_begins_with_a_snapshot_is_right() -> None:
+    """What it holds of the record before nobody knows."""
+    story = mute()
+    story.disks.snapshot("b3", 13, 2)
+    story.disks.restart("b3")
+    story.disks.begin("b3", 13, dropped=True)
+    led(story, "c1", "c2", "c3", "b1", "b2", "b3")
+    assert_not_accused(committed_never_lost(story.run_events()))
+
+
+def test_what_is_known_before_a_leader_counts_to_the_highest_end() -> None:
+    """Also where it is not told of which epoch the last record below is."""
+    story = mute()
+    story.operations = []
+    led(story, "c1", "c2", "c3", "b1", "b2", "b3")
+    shown_at(story, 11, epoch=1)
+    story.ask("c2", "describe-quorum", quorum(13))
+    assert compared(story)[1] == (11 + 13, 10)
+
+
+def test_what_nodes_tell_lies_on_no_disk() -> None:
+    story = whole()
+    story.event("c3", "truncate", end_offset=12)
+    story.append("c3", 12, 3, 99, leader=True)
+    found = committed_never_lost(story.run_events()).findings
+    assert found and not any("by the disk of" in each.message for each in found)
 
 
 def test_leader_by_disks_that_has_all_is_right() -> None:
