@@ -244,6 +244,7 @@ def isr_chain(events: RunEvents) -> Outcome:
         service=Service.of(_of_brokers(events, sure), gaps.offsets),
         leaders=synthetic(events.operations) | _asking(events.operations),
         last_reported=_last_reported(events),
+        of_batches=_of_batches(events),
         lost=bool(uncollected(events.plan)),
         settings=Settings.of(events),
     )
@@ -360,6 +361,16 @@ def _last_reported(events: RunEvents) -> dict[int, int]:
     return ends
 
 
+def _of_batches(events: RunEvents) -> dict[tuple[int, int], set[Key]]:
+    """Epoch and offset of a record that was made for a request -> the partition that the request
+    names. Nodes that tell of its first partition alone tell the records of the others with it."""
+    found: dict[tuple[int, int], set[Key]] = defaultdict(set)
+    for each in events.of(IsrDecided):
+        for offset in each.records:
+            found[each.epoch, offset].add(each.key)
+    return found
+
+
 def _asking(operations: Iterable[Operation]) -> set[int]:
     """Brokers for whom clients ask."""
     return {alter_isr(each)["broker_id"] for each in operations if each.f == "alter-isr"}
@@ -367,13 +378,15 @@ def _asking(operations: Iterable[Operation]) -> set[int]:
 
 @dataclass(slots=True)
 class Judge:
-    """Of one partition after the other. `leaders`: brokers that clients play; `last_reported`: see
-    there; `lost`: nodes whose files nobody has, where a record may be that is nowhere else."""
+    """Of one partition after the other. `leaders`: brokers that clients play; `last_reported`,
+    `of_batches`: see there; `lost`: nodes whose files nobody has, where a record may be that is
+    nowhere else."""
 
     gaps: Gaps
     service: Service
     leaders: set[int]
     last_reported: dict[int, int]
+    of_batches: Mapping[tuple[int, int], set[Key]]
     lost: bool
     settings: Settings
     counts: Counts = field(default_factory=Counts)
@@ -386,7 +399,7 @@ class Judge:
         yield from records.conflicts.values()
         yield from self._chain(partition.links)
         yield from self._elections(key, partition.links)
-        yield from self._joins(partition)
+        yield from self._joins(key, partition)
         yield from self._joined(key, partition.links)
         yield from self._shown(partition)
         yield from self._recorded(partition)
@@ -430,7 +443,7 @@ class Judge:
                     )
             before = link
 
-    def _joins(self, partition: Partition) -> Iterator[Finding]:
+    def _joins(self, key: Key, partition: Partition) -> Iterator[Finding]:
         """Steps that only a request makes. Of leaders that clients play all requests are known; of
         others those that controllers tell of, as long as they tell."""
         changes, later = partition.changes, FirstShown(partition.shown)
@@ -446,7 +459,7 @@ class Judge:
             if before.state.leader in self.leaders:
                 named, shown = on_version.get(version, ()), later.than(version)
                 asked = clients_asked(named, shown, version, before.state, after.state)
-            elif version in accepted:
+            elif version in accepted or self._of_batch(key, after):
                 asked = True
             elif self.last_reported.get(after.epoch, -1) > after.offset:
                 asked = False
@@ -455,6 +468,11 @@ class Judge:
             self.counts.joins_known += 1
             if not asked:
                 yield _nobody_asked(changes, before, after)
+
+    def _of_batch(self, key: Key, link: Link) -> bool:
+        """Whether a request made the record that tells of another partition, its first one."""
+        named = self.of_batches.get((link.epoch, link.offset), set())
+        return bool(named) and key not in named
 
     def _joined(self, key: Key, links: Sequence[Link]) -> Iterator[Finding]:
         """Who is new in an ISR, as the log below the record has him."""

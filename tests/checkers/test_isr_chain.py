@@ -527,6 +527,50 @@ def test_older_run_does_not_tell_whether_the_first_part_was_accepted() -> None:
     assert_valid(judge(story.run_events()))
 
 
+def other_partition_of_a_batch(story: Story, records: list[int], older: bool) -> None:
+    """t/3, led by b3, shrinks and grows again; a request of b3 names t/4 first."""
+    for offset, version, isr in ((30, 0, [6, 5]), (31, 1, [6]), (33, 2, [6, 5])):
+        story.partition(offset, version, isr, partition_id=3, leader=6)
+    story.partition(32, 3, [6], partition_id=4, leader=6)
+    asked = source(2, partition=4, broker_id=6)
+    story.decide("AlterPartition", asked, records, as_of=32, older=older)
+    story.decide("AlterPartition", source(0, partition=7), [], verdict=95, as_of=40)
+
+
+def test_older_run_tells_the_records_of_a_batch_with_its_first_partition() -> None:
+    story = clean()
+    other_partition_of_a_batch(story, [32, 33], older=True)
+    outcome = judge(story.run_events())
+    assert_valid(outcome)
+    assert compared(story)["asked-joins"] == (3, 3)
+
+
+@pytest.mark.parametrize("records", [[32], [32, 34]])
+def test_record_of_no_batch_was_asked_for_by_nobody(records: list[int]) -> None:
+    story = clean()
+    other_partition_of_a_batch(story, records, older=True)
+    assert_invalid(judge(story.run_events()), "adds [5] to the ISR of version 1")
+
+
+@pytest.mark.parametrize("epoch", [0, 2])
+def test_batch_of_another_epoch_made_another_record(epoch: int) -> None:
+    story = clean()
+    other_partition_of_a_batch(story, [32], older=True)
+    asked = source(2, partition=4, broker_id=6)
+    story.decide("AlterPartition", asked, [33], epoch=epoch, older=True)
+    assert_invalid(judge(story.run_events()), "adds [5] to the ISR of version 1")
+
+
+def test_request_that_names_the_partition_explains_the_version_that_it_names() -> None:
+    """On the version of before: the record is its own, and still nobody asked for this one."""
+    story = clean()
+    for offset, version, isr in ((30, 0, [6, 5]), (31, 1, [6]), (33, 2, [6, 5])):
+        story.partition(offset, version, isr, partition_id=3, leader=6)
+    story.decide("AlterPartition", source(0, partition=3, broker_id=6), [33])
+    story.decide("AlterPartition", source(0, partition=7), [], verdict=95, as_of=40)
+    assert_invalid(judge(story.run_events()), "adds [5] to the ISR of version 1")
+
+
 def test_record_that_is_missing_is_the_nodes_word() -> None:
     story = clean()
     story.alter(4, [4, 5], leader_epoch=1)
