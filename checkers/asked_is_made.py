@@ -24,6 +24,7 @@ from framework.evidence.changes import (
     TOPIC_RESOURCE,
     Change,
     ConfigSet,
+    EligibleForgotten,
     OtherChange,
     PartitionCreated,
     TopicCreated,
@@ -73,6 +74,8 @@ CONFIGURED: Final = Clause(
 
 CLAUSES: Final = (ANSWERS, READS, LOGGED, CONFIGURED)
 
+_BESIDE: Final = (OtherChange, EligibleForgotten)
+"""What may stand among a topic's records and says nothing of it."""
 _FAR: Final = 2**62
 
 Configs: TypeAlias = Mapping[str, str]
@@ -253,10 +256,10 @@ def _records(log: CommittedLog) -> Iterator[tuple[Shown, int]]:
         made: list[Change] = [*before, change]
         partitions: dict[int, Replicas | None] = {}
         after = log.at(change.offset + 1)
-        while isinstance(after, ConfigSet | OtherChange | PartitionCreated):
+        while isinstance(after, (ConfigSet, PartitionCreated, *_BESIDE)):
             if isinstance(after, PartitionCreated) and after.topic_id == change.topic_id:
                 partitions[after.partition] = after.replicas
-            elif partitions or not (isinstance(after, OtherChange) or _configures(after, change)):
+            elif partitions or not (isinstance(after, _BESIDE) or _configures(after, change)):
                 break
             elif isinstance(after, ConfigSet):
                 _configure(configs, after)

@@ -49,7 +49,7 @@ from checkers.folds.values import alter_isr, altered_isr
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
-from framework.evidence.changes import NO_LEADER, Change, PartitionState
+from framework.evidence.changes import NO_LEADER, Change, EligibleForgotten, PartitionState
 from framework.evidence.clocks import Moment, moment_of, surely_before
 from framework.evidence.kinds import (
     DISK,
@@ -181,7 +181,8 @@ def _disagree(known: Link, link: Link) -> Finding:
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """Offsets of which nobody knows the record any more: a snapshot took its place."""
+    """Offsets of which nobody knows the record any more: a snapshot took its place. And those of
+    records that make a new version of partitions which they do not name."""
 
     offsets: Sequence[int] = ()
 
@@ -190,7 +191,9 @@ class Gaps:
         """Of a log that disks carry in part."""
         reported = {each.offset for each in events.of(Change) if each.source != DISK}
         known = reported | sure.entries.keys()
-        return cls(sorted(set(range(max(known, default=0))) - known) if sure.records else ())
+        unnamed = {each.offset for each in events.of(EligibleForgotten)}
+        missing = set(range(max(known, default=0))) - known if sure.records else set()
+        return cls(sorted(missing | unnamed))
 
     def between(self, before: Link | None, after: Link) -> bool:
         """Whether there may have been another record; `before` None: a first one."""
@@ -624,15 +627,20 @@ class Judge:
 
 def _electors(before: Link) -> frozenset[int]:
     """Of whom the next leader is to be; empty: that is not known."""
-    return before.state.isr | frozenset(before.change.eligible or ())
+    return before.state.isr | frozenset(_eligible(before.change))
+
+
+def _eligible(change: PartitionState) -> Sequence[int]:
+    """Beside the ISR: also where unclean elections are off, who was last known to be."""
+    return change.eligible or change.last_eligible
 
 
 def _named(before: Link | None, isr: frozenset[int]) -> str:
     """The ISR of which a leader should be, and who else it might have been."""
     if before is None:
         return str(sorted(isr))
-    eligible = f" nor eligible {sorted(before.change.eligible)}" if before.change.eligible else ""
-    return f"{sorted(before.state.isr)}{eligible}"
+    who = sorted(_eligible(before.change))
+    return f"{sorted(before.state.isr)}{f' nor eligible {who}' if who else ''}"
 
 
 def _needs_a_request(before: Link, after: Link) -> bool:
@@ -641,7 +649,8 @@ def _needs_a_request(before: Link, after: Link) -> bool:
     moved = (was.leader, was.leader_epoch) != (is_now.leader, is_now.leader_epoch)
     if moved:
         return not is_now.isr <= was.isr | {is_now.leader}
-    return needs_a_request(was, is_now)
+    others = before.change.eligible != after.change.eligible
+    return needs_a_request(was, is_now) and not (was == is_now and others)
 
 
 def _nobody_asked(changes: Iterable[Operation], before: Link, after: Link) -> Finding:

@@ -196,7 +196,7 @@ def _one_state(shown: list[Sight]) -> Iterator[Finding]:
 def _steps(shown: Iterable[Sight], leaders: set[int]) -> list[tuple[Sight, Sight]]:
     """From a version to the next, of what clients were shown, where a synthetic broker led."""
     known: dict[int, Sight] = {}
-    for sight in shown:
+    for sight in sorted(shown, key=lambda each: each.eligible is None):
         known.setdefault(sight.version, sight)
     return [
         (before, after)
@@ -212,7 +212,8 @@ def _unasked(
     requests are known."""
     for before, after in steps:
         was, is_now, version = before.state, after.state, before.version
-        if not needs_a_request(was, is_now):
+        others = after.eligible is not None and after.eligible != before.eligible
+        if not needs_a_request(was, is_now) or (was == is_now and others):
             continue
         if not clients_asked(changes, shown, version, was, is_now):
             twice, earlier = asked_earlier(changes, version, is_now)

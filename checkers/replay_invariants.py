@@ -2,19 +2,23 @@
 
 Each change is held against the state below it. What takes several - fencing a broker and moving
 what it leads, deleting a topic, creating one with its partitions - has to be contiguous and
-complete, so it is judged at the first change that is no part of it. Where it is known how nodes
-make the digests of their states (`ImageForm`), those have to be the replay's.
+complete, so it is judged at the first change that is no part of it. Where systems and their
+versions differ, they say what holds (`LogRules`). Where it is known how nodes make the digests of
+their states (`ImageForm`), those have to be the replay's.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 from checkers.folds.committed_log import CommittedLog, known_log
 from checkers.folds.disk_logs import DISK_KINDS
+from checkers.folds.eligible import Eligibility
+from checkers.folds.log_rules import Rules
 from checkers.folds.metadata_digest import Digest
+from checkers.folds.registering import held, registers_again, wrong_registration
 from checkers.folds.replay import Key, Partition, Replay, states
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
@@ -23,11 +27,13 @@ from framework.evidence.changes import (
     NO_LEADER,
     TOPIC_RESOURCE,
     BrokerFenced,
+    BrokerLeaving,
     BrokerRegistered,
     BrokerUnfenced,
     BrokerUnregistered,
     Change,
     ConfigSet,
+    EligibleForgotten,
     PartitionChanged,
     PartitionCreated,
     PartitionState,
@@ -41,6 +47,8 @@ from framework.evidence.kinds import (
     ImageDigest,
     ImageForm,
     ImageShown,
+    LogRule,
+    LogRules,
     SnapshotFile,
     either_of,
 )
@@ -48,6 +56,8 @@ from framework.evidence.run_events import RunEvents, unreported
 from framework.plugins.checker import DISKS, EVENTS, Clause, Count, Finding
 from framework.verdict import Verdict
 
+_WITH_A_TOPIC: Final = (ConfigSet, EligibleForgotten, PartitionCreated)
+"""What may follow the record that creates one."""
 Found: TypeAlias = tuple[str, tuple[Evidence, ...]]
 """What is wrong with a change, and what else shows it."""
 
@@ -87,10 +97,20 @@ PARTITIONS: Final = Clause(
     sources=(DISKS, EVENTS),
     blind="who asked for a change: isr-linearizability has that",
 )
+ELIGIBLE: Final = Clause(
+    name="eligible-leaders",
+    says="Who left an ISR that is too small is eligible to lead until his next process registers, "
+    "and nobody else is (KIP-966)",
+    compares="records of partitions that have, had or should have eligible leaders",
+    floor=2,
+    because="one that leaves, and what becomes of him",
+    sources=(DISKS, EVENTS),
+    blind="an ISR of which the log does not say how large it has to be",
+)
 WHOLE: Final = Clause(
     name="whole",
-    says="What takes several records is contiguous and complete: fencing a broker, deleting or "
-    "creating a topic, all that one decision makes",
+    says="What takes several records is contiguous and complete: fencing a broker, or letting it "
+    "go, deleting or creating a topic, all that one decision makes",
     compares="groups of records",
     floor=2,
     because="every topic is such a group; one may be whole by chance",
@@ -106,13 +126,14 @@ DIGESTS: Final = Clause(
     sources=(DISKS, EVENTS),
     blind="what the system's form of a digest leaves out",
 )
-_ALL: Final = (ONE_LOG, BROKERS, TOPICS, PARTITIONS, WHOLE, DIGESTS)
+_ALL: Final = (ONE_LOG, BROKERS, TOPICS, PARTITIONS, ELIGIBLE, WHOLE, DIGESTS)
 
 
 def replay_invariants(events: RunEvents) -> Outcome:
     log = known_log(events)
     decisions = [each for each in events.of(Decided) if each.accepted]
-    fold = Fold(_shutdowns(decisions))
+    rules = Rules.of(events)
+    fold = Fold(_shutdowns(decisions), rules)
     for change in log.records:
         fold.feed(change)
     conflicts = [replace(each, clause=ONE_LOG.name) for each in log.conflicts]
@@ -126,7 +147,9 @@ def replay_invariants(events: RunEvents) -> Outcome:
         findings += found
         fold.compared[DIGESTS.name] += compared
     figures = {"records": len(log.records), "decisions": len(decisions), "digests": len(digests)}
-    outcome = weighed(_counts(fold.compared, form, events), findings, figures)
+    counts = _counts(fold.compared, form, events)
+    counts[ELIGIBLE.name] = _eligible(fold, rules)
+    outcome = weighed(counts, findings, figures)
     if log.gap is not None and not findings:
         note = f"nobody tells of the record at offset {log.gap}: not replayed beyond it"
         return replace(outcome, verdict=Verdict.UNKNOWN, note=note)
@@ -194,16 +217,23 @@ def _shutting_down(begun: Decided, end: int | None) -> ShuttingDown:
 @dataclass(slots=True)
 class Fold:
     """Feed it the log in order. The open ends: `fenced`, a broker just fenced whose leaderships
-    have to move now; `deleting`, a topic to be removed by the next change; `created`, a topic
-    that has no partition yet. The log may end in the middle of one: that says nothing."""
+    have to move now; `leaving`, one that is about to end, likewise; `dropped`, brokers that lost
+    their eligibility, by the changes that say so, whose next process has to register now;
+    `deleting`, a topic to be removed by the next change; `created`, a topic that has no partition
+    yet. The log may end in the middle of one: that says nothing. `changing`: the offset from which
+    on there are changes of partitions alone."""
 
     shutdowns: Mapping[int, list[ShuttingDown]] = field(default_factory=dict)
+    rules: Rules = field(default_factory=Rules)
     state: Replay = field(default_factory=Replay)
     findings: list[Finding] = field(default_factory=list)
     compared: Counter[str] = field(default_factory=Counter)
     """By clause."""
     last: Change | None = None
+    changing: int = 0
     fenced: BrokerFenced | None = None
+    leaving: BrokerLeaving | None = None
+    dropped: dict[int, PartitionState] = field(default_factory=dict)
     deleting: TopicDeletionBegun | None = None
     created: TopicCreated | None = None
 
@@ -218,9 +248,19 @@ class Fold:
             self.compared[clause.name] += 1
             for what, witnesses in check(self, change):
                 self._found(clause, change, what, *witnesses)
+        if isinstance(change, BrokerFenced | BrokerRegistered):
+            self._moved(change)
+        elif isinstance(change, PartitionState):
+            self._eligibility(change)
+        if not (isinstance(change, PartitionChanged) and isinstance(self.last, PartitionChanged)):
+            self.changing = change.offset
         self.state.feed(change)
         self._open(change)
         self.last = change
+
+    def _holds(self, rule: LogRule) -> bool:
+        """Of a record that comes next."""
+        return self.rules.hold(rule, self.state.features)
 
     def _found(self, clause: Clause, change: Change, what: str, *witnesses: Evidence) -> None:
         message = f"the {change.kind} at offset {change.offset} {what}"
@@ -229,8 +269,10 @@ class Fold:
 
     def _open(self, change: Change) -> None:
         match change:
-            case BrokerFenced():
+            case BrokerFenced() if self._holds("moved-after-fencing"):
                 self.fenced = change
+            case BrokerLeaving():
+                self.leaving = change
             case TopicDeletionBegun():
                 self.deleting = change
             case TopicCreated():
@@ -253,6 +295,9 @@ class Fold:
                     change,
                 )
             self.fenced = None
+        if not isinstance(change, PartitionChanged):
+            self._close_leaving(change)
+            self._close_dropped(change)
         if self.deleting is not None:
             self.compared[WHOLE.name] += 1
             topic_id = self.deleting.topic_id
@@ -261,22 +306,62 @@ class Fold:
                     WHOLE, self.deleting, f"deletes topic {topic_id}, and no removal follows"
                 )
             self.deleting = None
-        if self.created is not None and not isinstance(change, ConfigSet | PartitionCreated):
+        if self.created is not None and not isinstance(change, _WITH_A_TOPIC):
             topic_id = self.created.topic_id
             self._found(WHOLE, self.created, f"creates topic {topic_id}, and no partition follows")
             self.created = None
 
+    def _close_leaving(self, change: Change) -> None:
+        """Another leader may have come in between: he decides anew."""
+        if self.leaving is not None and self.leaving.epoch == change.epoch:
+            broker = self.leaving.broker_id
+            self.compared[WHOLE.name] += 1
+            if still := self._held(broker):
+                what = f"lets broker {broker} go, which {still} at offset {change.offset}"
+                self._found(WHOLE, self.leaving, what, change)
+        self.leaving = None
+
+    def _close_dropped(self, change: Change) -> None:
+        for broker, dropping in self.dropped.items():
+            if dropping.epoch == change.epoch and not self._comes_anew(broker, change):
+                what = f"makes broker {broker} no eligible leader any more of"
+                what = f"{what} {_named(dropping.key)}, and no process of it registers then"
+                self._found(ELIGIBLE, dropping, what, change)
+        self.dropped = {}
+
+    def _comes_anew(self, broker_id: int, change: Change) -> bool:
+        before = self.state.brokers.get(broker_id)
+        return (
+            isinstance(change, BrokerRegistered)
+            and change.broker_id == broker_id
+            and not registers_again(before, change)
+        )
+
     # --- brokers --------------------------------------------------------------------------
 
+    def _moved(self, change: BrokerFenced | BrokerRegistered) -> None:
+        """Where that comes before."""
+        broker, what = change.broker_id, "registers"
+        if isinstance(change, BrokerFenced):
+            asked, what = self._holds("moved-before-fencing"), "fences"
+        else:
+            before = self.state.brokers.get(broker)
+            asked = before is not None and not registers_again(before, change)
+            asked = asked and self._holds("moved-before-registering")
+        if asked:
+            self.compared[WHOLE.name] += 1
+            if still := self._held(broker):
+                self._found(WHOLE, change, f"{what} broker {broker}, which still {still}")
+
+    def _held(self, broker_id: int) -> str:
+        return held(self.state, broker_id, empty=self._holds("eligible-leaders"))
+
     def _registration(self, change: BrokerRegistered) -> Iterator[Found]:
-        broker_id, epoch = change.broker_id, change.broker_epoch
-        before = self.state.brokers.get(broker_id)
-        if before is None:
-            return
-        if epoch <= before.epoch:
-            yield f"registers broker {broker_id} with epoch {epoch} after {before.epoch}", ()
-        if not before.fenced:
-            yield f"registers broker {broker_id} anew, whose former life is not fenced", ()
+        for what in wrong_registration(self.state, change, self._holds, self._begun(change)):
+            yield what, ()
+
+    def _begun(self, change: BrokerRegistered) -> int:
+        return self.changing if isinstance(self.last, PartitionChanged) else change.offset
 
     def _unregistration(self, change: BrokerUnregistered) -> Iterator[Found]:
         yield from self._fencing(change)
@@ -286,7 +371,7 @@ class Fold:
             yield f"unregisters broker {broker_id}, which leads {_named(min(led))}", ()
 
     def _fencing(
-        self, change: BrokerFenced | BrokerUnfenced | BrokerUnregistered
+        self, change: BrokerFenced | BrokerUnfenced | BrokerLeaving | BrokerUnregistered
     ) -> Iterator[Found]:
         broker_id, epoch = change.broker_id, change.broker_epoch
         before = self.state.brokers.get(broker_id)
@@ -314,6 +399,8 @@ class Fold:
 
     def _config(self, change: ConfigSet) -> Iterator[Found]:
         name = change.resource
+        if not self._holds("configured-after-creation"):
+            return
         if change.resource_type == TOPIC_RESOURCE and name not in self.state.names:
             yield f"configures topic {name}, which does not exist", ()
 
@@ -325,11 +412,14 @@ class Fold:
             yield from self._known(change.topic_id)
             return
         number = change.partition
+        if change.key in self.state.partitions and self._holds("replicas-change"):
+            yield from self._isr_change(change)
+            return
         if number != topic.partitions:
             yield f"adds partition {number} of {topic.name}, which has {topic.partitions}", ()
         yield from self._members(change, None, set(change.replicas))
 
-    def _isr_change(self, change: PartitionChanged) -> Iterator[Found]:
+    def _isr_change(self, change: PartitionChanged | PartitionCreated) -> Iterator[Found]:
         key = change.key
         before = self.state.partitions.get(key)
         if before is None:
@@ -338,21 +428,34 @@ class Fold:
         if change.partition_epoch != before.version + 1:
             what = f"raises the version of {_named(key)} from {before.version} to"
             yield f"{what} {change.partition_epoch}", ()
-        led = before.leader_epoch + (change.leader != before.leader)
-        if change.leader_epoch != led:
+        replicas = set(_replicas(change, before))
+        if change.leader_epoch - before.leader_epoch not in self._raises(change, before, replicas):
             yield (
                 f"gives {_named(key)}, led by {before.leader} in leader epoch "
                 f"{before.leader_epoch}, to {change.leader} in leader epoch "
                 f"{change.leader_epoch}",
                 (),
             )
-        yield from self._members(change, before, set(before.replicas))
+        yield from self._members(change, before, replicas)
+
+    def _raises(
+        self, change: PartitionState, before: Partition, replicas: Collection[int]
+    ) -> tuple[int, ...]:
+        """By how much the leader epoch may rise."""
+        if change.leader != before.leader or not set(before.replicas) <= set(replicas):
+            return (1,)
+        if self._holds("shrinking-raises-leader-epoch"):
+            if not set(before.isr) <= set(change.isr):
+                return (1,)
+            # The last member may be asked to go, and stay: where nobody leads, that counts.
+            return (0, 1) if change.leader == NO_LEADER else (0,)
+        return (0,)
 
     def _members(
         self, change: PartitionState, before: Partition | None, replicas: set[int]
     ) -> Iterator[Found]:
         key, isr, leader = change.key, set(change.isr), change.leader
-        if not isr:
+        if not isr and not self._holds("eligible-leaders"):
             yield f"leaves {_named(key)} without an ISR", ()
         if not isr <= replicas:
             yield (
@@ -372,6 +475,8 @@ class Fold:
             yield f"{what}, which is not registered", ()
         elif broker.fenced:
             yield f"{what}, which is fenced", ()
+        elif broker.leaving:
+            yield f"{what}, which is shutting down", ()
         else:
             offset, epoch = change.offset, change.epoch
             for each in self.shutdowns.get(broker_id, ()):
@@ -379,11 +484,27 @@ class Fold:
                 if under_way and (each.epoch, each.broker_epoch) == (epoch, broker.epoch):
                     yield f"{what}, which is shutting down", (each.decision,)
 
+    def _eligibility(self, change: PartitionState) -> None:
+        before = self.state.partitions.get(change.key)
+        if change.eligible is None:
+            return
+        if not self._holds("eligible-leaders"):
+            if change.eligible:
+                what = f"gives {_named(change.key)} the eligible leaders {list(change.eligible)}"
+                self._found(ELIGIBLE, change, f"{what}, which the log does not keep")
+            return
+        found = Eligibility.of(self.state, change, before, _replicas(change, before))
+        self.compared[ELIGIBLE.name] += found.says_something
+        for what in found.wrong():
+            self._found(ELIGIBLE, change, f"gives {_named(change.key)} {what}")
+        self.dropped |= dict.fromkeys(found.dropped(), change)
+
 
 _CHECKS: Final[Mapping[type[Change], tuple[Clause, Callable[[Fold, Any], Iterator[Found]]]]] = {
     BrokerRegistered: (BROKERS, Fold._registration),
     BrokerFenced: (BROKERS, Fold._fencing),
     BrokerUnfenced: (BROKERS, Fold._fencing),
+    BrokerLeaving: (BROKERS, Fold._fencing),
     BrokerUnregistered: (BROKERS, Fold._unregistration),
     TopicCreated: (TOPICS, Fold._topic),
     TopicDeletionBegun: (TOPICS, Fold._removal),
@@ -394,11 +515,28 @@ _CHECKS: Final[Mapping[type[Change], tuple[Clause, Callable[[Fold, Any], Iterato
 }
 
 
+def _replicas(change: PartitionState, before: Partition | None) -> tuple[int, ...]:
+    """A change of a partition's leader or ISR leaves them."""
+    if isinstance(change, PartitionCreated):
+        return change.replicas
+    return before.replicas if before is not None else ()
+
+
 def _named(key: Key) -> str:
     return f"{key[0]}/{key[1]}"
 
 
-# --- decisions and digests ----------------------------------------------------------------
+# --- counts, decisions and digests ----------------------------------------------------------------
+
+
+def _eligible(fold: Fold, rules: Rules) -> Count:
+    """By the log: ISRs that were never too small are seen in it, whoever tells."""
+    if not rules.may_hold("eligible-leaders"):
+        return "the system has no eligible leaders beside ISRs"
+    compared = fold.compared[ELIGIBLE.name]
+    if fold.compared[PARTITIONS.name] and compared < ELIGIBLE.floor:
+        return f"{compared} records left an ISR too small, or had eligible leaders"
+    return compared
 
 
 def _whole(decisions: Iterable[Decided], log: CommittedLog) -> tuple[int, list[Finding]]:
@@ -475,11 +613,11 @@ class ReplayInvariants(RunChecker):
         "Replayed record by record, the metadata log keeps every invariant of brokers, "
         "topics, partitions and ISRs, and nodes' states are what it makes"
     )
-    requires = frozenset({"strict-metadata-log"}) | either_of(Change)
+    requires = frozenset({"strict-metadata-log|metadata-log-rules"}) | either_of(Change)
     clauses = _ALL
     check_run = RunCheck(
         replay_invariants,
-        evidence=(Change, Decided, ImageForm, ImageDigest, ImageShown),
+        evidence=(Change, Decided, ImageForm, ImageDigest, ImageShown, LogRules),
         disk=DISK_KINDS,
         fs=("create",),
     )

@@ -45,12 +45,13 @@ class State:
 class Sight:
     """An operation showed a state at a version. `at_least`: what it must not have been below
     of what had ended before it began - the version that it named, or that it read; `UNBOUNDED` for
-    a read that may be behind."""
+    a read that may be behind. `eligible`: who else may lead (KIP-966); None: it does not say."""
 
     operation: Operation
     version: int
     at_least: int
     state: State
+    eligible: frozenset[int] | None = None
 
 
 def keys_of(operation: Operation) -> Iterator[Key]:
@@ -74,7 +75,8 @@ def sights(operations: Iterable[Operation], key: Key) -> Iterator[Sight]:
             if shown["partition"] == key[1] and "partition_epoch" in shown:
                 version = shown["partition_epoch"]
                 at_least = UNBOUNDED if operation.f == FOLLOW else version
-                yield Sight(operation, version, at_least, state_of(shown))
+                eligible = frozenset(shown["eligible"]) if "eligible" in shown else None
+                yield Sight(operation, version, at_least, state_of(shown), eligible)
 
 
 class FirstShown:

@@ -16,11 +16,13 @@ from framework.evidence.changes import (
     AccessRuleAdded,
     AccessRuleRemoved,
     BrokerFenced,
+    BrokerLeaving,
     BrokerRegistered,
     BrokerUnfenced,
     BrokerUnregistered,
     Change,
     ConfigSet,
+    EligibleForgotten,
     EndPoint,
     FeatureSet,
     PartitionChanged,
@@ -44,7 +46,8 @@ name), ("producer ids",), ("request", id)."""
 
 @dataclass(slots=True)
 class Broker:
-    """A registration. `activated`: it was unfenced under this epoch, now or earlier."""
+    """A registration. `activated`: it was unfenced under this epoch, now or earlier; `leaving`: it
+    is about to end."""
 
     epoch: int
     process: str | None
@@ -52,6 +55,7 @@ class Broker:
     rack: str | None
     fenced: bool = True
     activated: bool = False
+    leaving: bool = False
 
 
 @dataclass(slots=True)
@@ -70,6 +74,8 @@ class Partition:
     version: int
     removing: tuple[int, ...] = ()
     adding: tuple[int, ...] = ()
+    eligible: tuple[int, ...] | None = None
+    last_eligible: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
@@ -114,6 +120,9 @@ def _register(state: Replay, change: BrokerRegistered) -> None:
         process=change.process,
         end_points=change.end_points,
         rack=change.rack,
+        fenced=change.fenced,
+        activated=not change.fenced,
+        leaving=change.leaving,
     )
 
 
@@ -134,6 +143,12 @@ def _unfence(state: Replay, change: BrokerUnfenced) -> None:
     if broker is not None and broker.epoch == change.broker_epoch:
         broker.fenced, broker.activated = False, True
         state.touched.add(("broker", change.broker_id))
+
+
+def _leave(state: Replay, change: BrokerLeaving) -> None:
+    broker = state.brokers.get(change.broker_id)
+    if broker is not None and broker.epoch == change.broker_epoch:
+        broker.leaving = True
 
 
 def _topic(state: Replay, change: TopicCreated) -> None:
@@ -177,6 +192,8 @@ def _partition(state: Replay, change: PartitionCreated) -> None:
         version=change.partition_epoch,
         removing=change.removing,
         adding=change.adding,
+        eligible=change.eligible,
+        last_eligible=change.last_eligible,
     )
 
 
@@ -191,7 +208,20 @@ def _isr_change(state: Replay, change: PartitionChanged) -> None:
         leader=change.leader,
         leader_epoch=change.leader_epoch,
         version=change.partition_epoch,
+        eligible=change.eligible,
+        last_eligible=change.last_eligible,
     )
+
+
+def _forget(state: Replay, change: EligibleForgotten) -> None:
+    """A version of its own, of each partition that had any, or had had."""
+    for key, partition in state.partitions.items():
+        named = change.topic is None or state.names.get(change.topic) == key[0]
+        if named and (partition.eligible or partition.last_eligible):
+            state.touched.add(("partition", *key))
+            state.partitions[key] = replace(
+                partition, eligible=(), last_eligible=(), version=partition.version + 1
+            )
 
 
 def _config(state: Replay, change: ConfigSet) -> None:
@@ -263,11 +293,13 @@ _TAKES: Final[Mapping[type[Change], Callable[[Replay, Any], None]]] = {
     BrokerUnregistered: _unregister,
     BrokerFenced: _fence,
     BrokerUnfenced: _unfence,
+    BrokerLeaving: _leave,
     TopicCreated: _topic,
     TopicDeletionBegun: _begin_deletion,
     TopicRemoved: _remove_topic,
     PartitionCreated: _partition,
     PartitionChanged: _isr_change,
+    EligibleForgotten: _forget,
     ConfigSet: _config,
     AccessRuleAdded: _add_rule,
     AccessRuleRemoved: _remove_rule,

@@ -56,7 +56,8 @@ class IsrState(TypedDict):
 
 
 class PartitionShown(TypedDict):
-    """A partition in a read of a topic. Caches do not know its version."""
+    """A partition in a read of a topic. Caches do not know its version. `eligible`: who may lead
+    once the ISR is empty (KIP-966), where the system has that."""
 
     partition: int
     leader: BrokerId
@@ -64,6 +65,7 @@ class PartitionShown(TypedDict):
     isr: Sequence[BrokerId]
     partition_epoch: NotRequired[PartitionEpoch]
     replicas: NotRequired[Sequence[BrokerId]]
+    eligible: NotRequired[Sequence[BrokerId]]
 
 
 class CreateTopic(TypedDict, total=False):

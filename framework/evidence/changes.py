@@ -90,7 +90,8 @@ class EndPoint:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerRegistered(Change):
     """A broker is registered under a new epoch, fenced at first; or, under the epoch that it has,
-    its registration is amended. `process`: the incarnation id that its process chose."""
+    its registration is amended. `process`: the incarnation id that its process chose. `leaving`: it
+    is about to end (see `BrokerLeaving`)."""
 
     kind: ClassVar[str] = "broker-registered"
     broker_id: BrokerId
@@ -98,6 +99,8 @@ class BrokerRegistered(Change):
     process: str | None = None
     end_points: tuple[EndPoint, ...] = ()
     rack: str | None = None
+    fenced: bool = True
+    leaving: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +126,16 @@ class BrokerUnfenced(Change):
     """The broker of this epoch is in service."""
 
     kind: ClassVar[str] = "broker-unfenced"
+    broker_id: BrokerId
+    broker_epoch: BrokerEpoch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerLeaving(Change):
+    """The broker of this epoch is about to end: from now on it is given no leadership, and joins no
+    ISR (KIP-841)."""
+
+    kind: ClassVar[str] = "broker-leaving"
     broker_id: BrokerId
     broker_epoch: BrokerEpoch
 
@@ -169,7 +182,8 @@ class TopicRemoved(Change):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionState(Change):
     """A partition's state after this record. `leader` is `NO_LEADER` where nobody leads.
-    `eligible`: who may lead once the ISR is empty (KIP-966); None: the record does not tell."""
+    `eligible`: who may lead once the ISR is empty (KIP-966); None: the record does not tell.
+    `last_eligible`: who was last known to be, or to lead."""
 
     topic_id: str
     partition: int
@@ -178,6 +192,7 @@ class PartitionState(Change):
     leader_epoch: LeaderEpoch
     partition_epoch: PartitionEpoch
     eligible: tuple[BrokerId, ...] | None = None
+    last_eligible: tuple[BrokerId, ...] = ()
 
     @property
     def key(self) -> tuple[str, int]:
@@ -199,6 +214,15 @@ class PartitionChanged(PartitionState):
     """A partition's leader or ISR changed."""
 
     kind: ClassVar[str] = "partition-changed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EligibleForgotten(Change):
+    """The partitions of a topic, by its name, have no eligible leaders any more; None: nor have
+    those of any other. That is a new version of each partition that had some."""
+
+    kind: ClassVar[str] = "eligible-forgotten"
+    topic: str | None
 
 
 # --- settings -----------------------------------------------------------------------------

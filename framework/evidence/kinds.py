@@ -188,6 +188,57 @@ class ImageForm(Evidence):
     remembered_bytes: int = 0
 
 
+LogRule: TypeAlias = Literal[
+    "moved-after-fencing",
+    "moved-before-fencing",
+    "fenced-before-registering",
+    "moved-before-registering",
+    "registering-renews-epoch",
+    "process-keeps-epoch",
+    "process-keeps-standing",
+    "registering-fences",
+    "epoch-is-offset",
+    "shrinking-raises-leader-epoch",
+    "eligible-leaders",
+    "configured-after-creation",
+    "replicas-change",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldRule:
+    """The rule holds while the log has this feature finalized at `since` or above, and below
+    `below` (0: no end); feature empty: always."""
+
+    rule: LogRule
+    feature: str = ""
+    since: int = 0
+    below: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRules(Evidence):
+    """What records of the system's metadata log keep to, where systems and their versions differ.
+    A system that says nothing of it is held to what KIP-631 says.
+
+    moved-after-fencing: the records that follow the one which fences a broker move what it leads;
+    moved-before-fencing: those before it do, and take it out of ISRs that have others.
+    fenced-before-registering: the former life of a broker that registers is fenced;
+    moved-before-registering: it leads nothing, and is in no ISR that has others.
+    registering-renews-epoch: each registration has a higher epoch; process-keeps-epoch: that of the
+    same process has the same one. process-keeps-standing: it is fenced, or leaving, as before;
+    registering-fences: any registration fences. epoch-is-offset: a new epoch is the offset where
+    the records of its registration begin.
+    shrinking-raises-leader-epoch: so does an ISR that loses a member under one leader.
+    eligible-leaders: eligible leader replicas are kept (KIP-966), and an ISR may be empty.
+    configured-after-creation: a topic is there before its configuration is. replicas-change: those
+    of a partition may.
+    """
+
+    kind: ClassVar[str] = "log-rules"
+    rules: tuple[HeldRule, ...]
+
+
 # --- the quorum ---------------------------------------------------------------------------
 
 

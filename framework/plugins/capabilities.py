@@ -29,6 +29,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "kept-votes": "votes that voters keep on disk for as long as an epoch lasts",
     "strict-metadata-log": "a metadata log in which what belongs together stands together, "
     "and epochs and versions rise one by one",
+    "metadata-log-rules": "a metadata log whose rules it tells",
     "snapshots": "snapshots of the metadata",
 }
 """Capability of a system -> what it is, as in the reason why something is not applicable."""

@@ -35,15 +35,18 @@ def partition_state(record: Fields) -> dict[str, Any]:
         "leader": record["leader"],
         "leader_epoch": record["leader_epoch"],
         "partition_epoch": record["partition_epoch"],
-        "eligible": _eligible(record),
+        **_eligible(record),
     }
 
 
-def _eligible(record: Fields) -> tuple[int, ...] | None:
-    """Of a record that has such fields: eligible leaders, or else who was last known to be."""
+def _eligible(record: Fields) -> dict[str, tuple[int, ...] | None]:
+    """Of a record that has such fields."""
     if ELR not in record:
-        return None
-    return tuple(record[ELR] or record[LAST_ELR] or ())
+        return {}
+    return {
+        "eligible": tuple(record[ELR] or ()),
+        "last_eligible": tuple(record.get(LAST_ELR) or ()),
+    }
 
 
 def partition(head: Fields, record: Fields) -> Evidence:

@@ -20,9 +20,11 @@ Partition: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Partitions:
-    """All that there are. `by_topic`: topic id -> number -> partition."""
+    """All that there are. `by_topic`: topic id -> number -> partition; `names`: topic id ->
+    name."""
 
     by_topic: dict[str, dict[int, Partition]] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
 
     def fold(self, name: str, record: Fields) -> tuple[str, Fields]:
         """The record, with all that is known of the partition that it changes; its name says what
@@ -32,16 +34,27 @@ class Partitions:
             own[record["partition_id"]] = dict(record)
         elif name == "PartitionChangeRecord":
             return self._changed(record)
+        elif name == "TopicRecord":
+            self.names[record["topic_id"]] = record["name"]
         elif name == "RemoveTopicRecord":
             self.by_topic.pop(record["topic_id"], None)
+            self.names.pop(record["topic_id"], None)
         elif name == "ClearElrRecord":
-            for each in (own for topic in self.by_topic.values() for own in topic.values()):
-                each.pop(ELR, None)  # of a topic by its name, which is not known here
+            self._forget(record["topic_name"])
         return name, record
 
     def of(self, topic_id: str) -> Iterator[Partition]:
         """A topic's, by number."""
         return (each for _, each in sorted(self.by_topic.get(topic_id, {}).items()))
+
+    def _forget(self, name: str) -> None:
+        """As `ReplicationControlManager.removeTopicElrs` does it; an empty name: of all topics."""
+        for topic_id, own in self.by_topic.items():
+            if name in ("", self.names.get(topic_id)):
+                for each in own.values():
+                    if each.get(ELR) or each.get(LAST_ELR):
+                        each |= {ELR: (), LAST_ELR: ()}
+                        each["partition_epoch"] += 1
 
     def _changed(self, record: Fields) -> tuple[str, Fields]:
         """As `PartitionRegistration.merge` does it."""

@@ -24,6 +24,7 @@ from nodes.kafka_files.snapshots import NAME, read_snapshot
 LEADER_CHANGE: Final = 2
 """The type of that control record."""
 FENCE, UNFENCE = 1, -1
+LEAVES: Final = 1
 
 
 class Records:
@@ -123,6 +124,8 @@ def _broker(head: Fields, record: Fields) -> Evidence:
         process=record["incarnation_id"],
         end_points=made.end_points(record),
         rack=record["rack"],
+        fenced=record["fenced"],
+        leaving=bool(record.get("in_controlled_shutdown")),
     )
 
 
@@ -140,14 +143,23 @@ def _unfenced(head: Fields, record: Fields) -> Evidence:
 
 
 def _registration(head: Fields, record: Fields) -> Evidence:
-    make = {FENCE: changes.BrokerFenced, UNFENCE: changes.BrokerUnfenced}.get(record["fenced"])
-    if make is None:
+    """A record changes one thing: controllers write no other ones."""
+    make: type[changes.BrokerFenced | changes.BrokerUnfenced | changes.BrokerLeaving]
+    if record["fenced"] in (FENCE, UNFENCE):
+        make = changes.BrokerFenced if record["fenced"] == FENCE else changes.BrokerUnfenced
+    elif record.get("in_controlled_shutdown") == LEAVES:
+        make = changes.BrokerLeaving
+    else:
         return _other(head, "BrokerRegistrationChangeRecord", record)
     return make(**head, broker_id=record["broker_id"], broker_epoch=record["broker_epoch"])
 
 
 def _topic(head: Fields, record: Fields) -> Evidence:
     return changes.TopicCreated(**head, name=record["name"], topic_id=record["topic_id"])
+
+
+def _forgotten(head: Fields, record: Fields) -> Evidence:
+    return changes.EligibleForgotten(**head, topic=record["topic_name"] or None)
 
 
 def _add_rule(head: Fields, record: Fields) -> Evidence:
@@ -184,4 +196,5 @@ _CHANGES: Final[Mapping[str, Callable[[Fields, Fields], Evidence]]] = {
     "RemoveAccessControlEntryRecord": _remove_rule,
     "FeatureLevelRecord": made.feature,
     "ProducerIdsRecord": _producer_ids,
+    "ClearElrRecord": _forgotten,
 }

@@ -18,6 +18,7 @@ from nodes.kafka import archive, disk, formatting, java, releases, settings, sof
 from nodes.kafka.defects import agent, tools
 from nodes.kafka.defects.catalogue import BREAKS
 from nodes.kafka.dialect import DIALECT, SYNTHETIC_BROKERS, SYNTHETIC_BROKERS_SINCE
+from nodes.kafka.log_rules import rules_of
 
 FENCING_MARGIN_S: Final = 1.0
 """Within this time the record that fences a broker is committed, and every broker has read it."""
@@ -40,6 +41,7 @@ class KafkaSystem(System):
                 "groups",
                 "transactions",
                 "metadata-log",
+                "metadata-log-rules",
                 "snapshots",
             }
         )
@@ -225,7 +227,8 @@ class KafkaSystem(System):
         return processes.servers(cluster)
 
     def observe(self, folder: Path, plan: Mapping[str, Recorded]) -> Iterable[Evidence]:
-        return disk.left_on_disk(folder)
+        yield rules_of(plan)
+        yield from disk.left_on_disk(folder)
 
     def keeps(self, cluster: Cluster, node: str) -> Sequence[str]:
         return disk.KEPT

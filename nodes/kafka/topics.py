@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from framework.history.event import Json
+from nodes.adapting.records import ELR
 from nodes.kafka.partitions import Partition, Partitions
 from nodes.kafka.record_reader import read_record
 from nodes.kafka_files.batches import scan
@@ -45,7 +46,10 @@ class Topics:
 
 
 def _shown(partition: Partition) -> Json:
+    """Eligible leaders where the release has them."""
+    more = {"eligible": list(partition[ELR] or ())} if ELR in partition else {}
     return {
+        **more,
         "partition": partition["partition_id"],
         "leader": partition["leader"],
         "leader_epoch": partition["leader_epoch"],

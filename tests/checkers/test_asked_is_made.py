@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from planted_runs import OTHER, TOPIC, Story, assert_invalid, assert_valid, show
 from checkers.asked_is_made import AskedIsMade, asked_is_made
 from framework.checking.keyed import outcome_row
 from framework.checking.results import CheckerResult, checker_result
+from framework.evidence.changes import EligibleForgotten
+from framework.evidence.kinds import Evidence
 from framework.history.event import CompletionType
 from framework.history.pairing import Operation
 from framework.verdict import Verdict
@@ -87,19 +90,26 @@ def test_clean_run_is_accepted() -> None:
 
 
 @pytest.mark.parametrize("replicas", [[[4, 5], [5, 4]], []])
+@pytest.mark.parametrize("told", [True, False])
 def test_what_kafka_clears_as_it_sets_a_configuration_stands_in_between(
-    replicas: list[list[int]],
+    replicas: list[list[int]], told: bool
 ) -> None:
     """Kafka does so with `min.insync.replicas` since it has eligible leader replicas."""
     story = LogStory(readers=("c1",))
     create(story, "u", ASKED, NEXT)
     story.topic("u", NEXT)
     story.config("retention.ms", "60000", "u")
-    story.record("ClearElrRecord", topic_name="u")
+    cleared = story.record("ClearElrRecord", topic_name="u")
     for number, each in enumerate(replicas):
         story.new_partition(each, number, NEXT)
     logged(story, "v", FIFTH, *MADE)
-    outcome = asked_is_made(story.run_events())
+    events = story.run_events()
+    if told:
+        head = {"node": "c1", "incarnation": "1", "seq": 1, "epoch": story.epoch}
+        others = [each for each in events.of(Evidence) if getattr(each, "offset", -1) != cleared]
+        told_so = EligibleForgotten(**head, offset=cleared, topic="u")
+        events = replace(events, evidence=[*others, told_so])
+    outcome = asked_is_made(events)
     assert outcome.figures["log"] == 1
     assert [each.message for each in outcome.findings] == (
         []

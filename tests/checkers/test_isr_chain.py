@@ -18,11 +18,14 @@ from framework.evidence.changes import (
     BrokerFenced,
     BrokerUnregistered,
     Change,
+    EligibleForgotten,
     PartitionChanged,
+    PartitionState,
 )
 from framework.evidence.kinds import (
     DISK,
     Appended,
+    Evidence,
     LogOnDisk,
     PartitionLogOnDisk,
     PartitionOffsetSaved,
@@ -594,6 +597,58 @@ def left_by_all(story: Story, leader: int, eligible: list[int] | None, isr: list
         else each
         for each in story.evidence
     ]
+
+
+@pytest.mark.parametrize(("eligible", "right"), [([], True), ([4], False)])
+def test_who_was_last_known_may_lead_where_nobody_is_eligible(
+    eligible: list[int], right: bool
+) -> None:
+    story = clean()
+    left_by_all(story, 5, eligible, [])
+    story.evidence = [
+        replace(each, last_eligible=(5,))
+        if isinstance(each, PartitionChanged) and each.offset == 71
+        else each
+        for each in story.evidence
+    ]
+    found = judge(story.run_events())
+    assert_valid(found) if right else assert_invalid(found, "nor eligible [4]")
+
+
+@pytest.mark.parametrize("eligible", [(5,), ()])
+def test_a_record_may_change_who_is_eligible_alone(eligible: tuple[int, ...]) -> None:
+    """That a process lost what it had is a version that nobody asks for."""
+    story = clean()
+    story.partition(70, 0, [4], partition_id=6)
+    story.partition(71, 1, [4], partition_id=6)
+    story.decide("AlterPartition", source(9, partition=9), [], as_of=90)
+    events = story.run_events()
+    found = judge(
+        replace(
+            events,
+            evidence=[
+                replace(each, eligible=eligible if each.offset == 71 else (5,))
+                if isinstance(each, PartitionState) and each.offset in (70, 71)
+                else each
+                for each in events.of(Evidence)
+            ],
+        )
+    )
+    assert_valid(found) if not eligible else assert_invalid(found, "repeats version 0")
+
+
+@pytest.mark.parametrize("forgotten", [True, False])
+def test_what_is_forgotten_is_a_version_that_no_record_of_the_partition_tells(
+    forgotten: bool,
+) -> None:
+    story = clean()
+    story.partition(70, 0, [4, 5, 6], partition_id=6)
+    if forgotten:
+        head = {"node": "c1", "incarnation": "1", "seq": 1, "epoch": 1}
+        story.evidence.append(EligibleForgotten(**head, offset=71, topic="t"))
+    story.partition(72, 2, [4, 5], partition_id=6)
+    found = judge(story.run_events())
+    assert_valid(found) if forgotten else assert_invalid(found, "has version 2, the one before")
 
 
 @PLANTED.violation("gives", "to broker 6, which was not in the ISR [] nor eligible [4, 5]")

@@ -360,3 +360,30 @@ def _finish(story: Story, operation: Operation, lost: bool) -> None:
 def test_isr_chain_is_what_it_says(story: Story) -> None:
     right = fits([each for each in story.operations if not each.failed])
     assert (judge_partition(story.run_events()).verdict is Verdict.VALID) == right
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "right"),
+    [
+        ([5], [], True),
+        (None, [5], True),
+        ([5], [5], False),
+        ([5], None, False),
+        (None, None, False),
+    ],
+)
+def test_a_version_may_change_who_is_eligible_alone(
+    before: list[int] | None, after: list[int] | None, right: bool
+) -> None:
+    """KIP-966: that a process lost what it had is a version that nobody asks for."""
+    story = Story()
+    story.describe("t", shown(0, [4, 5]))
+    story.alter(0, [4])
+    for version, eligible in ((1, before), (2, after)):
+        more = {} if eligible is None else {"eligible": eligible}
+        story.follow("t", shown(version, [4], **more))
+    story.alter(2, [4, 6])
+    story.describe("t", shown(3, [4, 6]))
+    findings = [each.message for each in judge_partition(story.run_events()).findings]
+    assert bool(findings) is not right
+    assert all("repeats version 1" in each for each in findings)

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from judging import assert_unknown, clause_of, judged, silent
 from planted_logs import LogStory
+from planted_rules import RuledStory, kafka
 from planted_runs import OTHER, TOPIC, assert_invalid, assert_valid
 
 from checkers.folds.committed_log import committed_log, known_log
@@ -299,6 +300,7 @@ def test_what_is_compared() -> None:
         "brokers": 13,
         "topics": 5,
         "partitions": 11,
+        "eligible-leaders": 0,
         "whole": 6,  # two fenced, one deleted, two created, one decision of two records
         "digests": 2,
     }
@@ -518,7 +520,8 @@ def test_topics_that_no_client_was_acknowledged_count() -> None:
     story.create("t", type="info")
     result = judged(CHECKER, story)
     assert [each.compared for each in result.clauses if each.name in ("topics", "whole")] == [5, 6]
-    assert all(each.verdict is Verdict.VALID for each in result.clauses)
+    counted = [each for each in result.clauses if each.name != "eligible-leaders"]
+    assert all(each.verdict is Verdict.VALID for each in counted)
 
 
 def test_nodes_that_were_not_to_tell_have_no_digests() -> None:
@@ -638,3 +641,476 @@ def _all_keys(state: Replay) -> set[Any]:
         *(("request", each) for each in state.requests),
         ("producer ids",),
     }
+
+
+# --- what versions of Apache Kafka differ in ------------------------------------------------------
+
+
+def story_of_kafka() -> RuledStory:
+    """All that 4.2.0 does with brokers that fail, leave and come back."""
+    story = kafka()
+    story.isr([5, 6], 5, eligible=[])
+    story.fence(4)
+    story.isr([6], 6, eligible=[5])
+    story.fence(5)
+    story.isr([], -1, eligible=[5, 6], last_eligible=[6])
+    story.fence(6)
+    story.unfence(5)
+    story.isr([5], 5, eligible=[6])
+    begun = story.isr([5], 5, eligible=[])
+    story.register(6, broker_epoch=begun)
+    story.epochs[6] = begun
+    story.unfence(6)
+    story.isr([5, 6], 5, eligible=[])
+    story.again(5)
+    story.leave(5)
+    story.isr([6], 6, eligible=[5])
+    story.again(5, leaving=True)
+    story.fence(5)
+    story.config("min.insync.replicas", "1")
+    story.forget()
+    story.versions[TOPIC, 0] = (6, 5, 8)
+    story.reassign([6, 4], [6], eligible=[], leader_epoch=6)
+    story.reassign([6, 4, 5], [6], eligible=[])
+    story.topic("u", OTHER)
+    story.config("min.insync.replicas", "1", "u")
+    story.forget("u")
+    story.new_partition([6, 4], topic_id=OTHER, isr=[6], eligible=[])
+    return story
+
+
+def test_what_kafka_does_is_accepted() -> None:
+    result = judged(CHECKER, story_of_kafka())
+    assert result.verdict is Verdict.VALID, result.findings
+    compared = {each.name: each.compared for each in result.clauses}
+    assert (compared["brokers"], compared["whole"]) == (16, 8)
+    assert compared["partitions"] == 11
+    assert compared["eligible-leaders"] == 5
+
+
+def one_of(release: str, level: int, eligible: int, *, wrong: str, plant: Any) -> None:
+    """What is planted is found, in these words; empty: it is accepted."""
+    story = kafka(release, level, eligible)
+    plant(story)
+    found = [each.message for each in replay_invariants(story.run_events()).findings]
+    if wrong:
+        assert any(wrong in each for each in found), found
+    else:
+        assert found == []
+
+
+OLD, MIDDLE, KEEPING, NEW = ("3.3.2", 7, 0), ("3.6.1", 14, 0), ("3.7.1", 19, 0), ("3.9.1", 21, 0)
+NEWEST = ("4.2.0", 29, 1)
+VERSIONS = (OLD, MIDDLE, KEEPING, NEW, NEWEST)
+
+
+def shrinks(story: RuledStory, **more: Any) -> None:
+    story.isr([4, 5], 4, **more)
+
+
+def comes_again(story: RuledStory, **more: Any) -> None:
+    """A process that is in service."""
+    story.again(6, **more)
+
+
+def comes_again_anew(story: RuledStory) -> None:
+    story.again(6, broker_epoch=story.offset, fenced=True)
+
+
+def comes_again_with_a_new_epoch(story: RuledStory) -> None:
+    story.again(6, broker_epoch=story.offset)
+
+
+def next_process(story: RuledStory) -> None:
+    """Of a broker that is in sync."""
+    story.register(6)
+
+
+def next_process_with_its_epoch(story: RuledStory) -> None:
+    story.isr([4, 5], 4)
+    story.fence(6)
+    story.register(6, broker_epoch=story.epochs[6])
+
+
+def configured_before(story: RuledStory) -> None:
+    story.config("retention.ms", "1", "u")
+    story.topic("u", OTHER)
+    story.new_partition([4, 5], topic_id=OTHER)
+
+
+def counted_from_its_own(story: RuledStory) -> None:
+    """By a controller that does not count what others wrote."""
+    story.record("NoOpRecord")
+    story.register(7, broker_epoch=story.offset - 1)
+
+
+def left_by_all_members(story: RuledStory) -> None:
+    for isr, eligible in (([4, 5], []), ([4], [5]), ([], [4, 5])):
+        story.isr(isr, 4 if isr else -1, eligible=eligible)
+
+
+RAISED = "in leader epoch 0, to 4 in leader epoch"
+DIFFERENCES: dict[str, tuple[Any, dict[tuple[str, int, int], str]]] = {
+    "shrinking raises the leader epoch": (
+        lambda story: shrinks(story, leader_epoch=1, eligible=None),
+        {OLD: "", MIDDLE: RAISED, NEW: RAISED, NEWEST: RAISED, ("3.6.1", 11, 0): ""},
+    ),
+    "shrinking leaves the leader epoch": (
+        shrinks,
+        {OLD: RAISED, MIDDLE: "", NEW: "", NEWEST: "", ("3.9.1", 11, 0): RAISED},
+    ),
+    "a leader epoch rises with the leader": (
+        lambda story: story.isr([5, 6], 5),
+        dict.fromkeys(VERSIONS, ""),
+    ),
+    "a leader epoch does not rise with the leader": (
+        lambda story: story.isr([5, 6], 5, leader_epoch=0),
+        dict.fromkeys(VERSIONS, "led by 4 in leader epoch 0, to 5 in leader epoch 0"),
+    ),
+    "a leader epoch rises by two": (
+        lambda story: story.isr([5, 6], 5, leader_epoch=2),
+        dict.fromkeys(VERSIONS, "to 5 in leader epoch 2"),
+    ),
+    "a leader epoch rises without any change": (
+        lambda story: story.isr([4, 5, 6], 4, leader_epoch=1),
+        dict.fromkeys(VERSIONS, RAISED),
+    ),
+    "a leader epoch rises where nobody leads": (
+        lambda story: (
+            story.isr([4], -1, eligible=None),
+            story.isr([4], -1, leader_epoch=2, eligible=None),
+        ),
+        {OLD: "", MIDDLE: "to -1 in leader epoch 2", NEW: "to -1 in leader epoch 2"},
+    ),
+    "a process registers as it was": (
+        comes_again,
+        {
+            OLD: "with epoch",
+            MIDDLE: "has to be fenced",
+            KEEPING: "with epoch",
+            NEW: "",
+            NEWEST: "",
+            ("3.8.0", 20, 0): "",
+        },
+    ),
+    "a process registers anew": (
+        comes_again_anew,
+        {
+            OLD: "",
+            MIDDLE: "",
+            KEEPING: "as fenced, which has to be in service",
+            NEW: "though it is the same process",
+            NEWEST: "though it is the same process",
+        },
+    ),
+    "a process registers with a new epoch": (
+        comes_again_with_a_new_epoch,
+        {
+            OLD: "as in service, which has to be fenced",
+            KEEPING: "",
+            NEW: "though it is the same process",
+            ("3.8.0", 20, 0): "",
+        },
+    ),
+    "a process registers with an older epoch": (
+        lambda story: comes_again(story, broker_epoch=3),
+        dict.fromkeys(VERSIONS, "with epoch 3 after"),
+    ),
+    "the next process takes over from one in sync": (
+        next_process,
+        {
+            OLD: "",
+            MIDDLE: "",
+            KEEPING: "",
+            NEW: "registers broker 6, which still is in the ISR of",
+            NEWEST: "registers broker 6, which still is in the ISR of",
+        },
+    ),
+    "the next process has the epoch of the one before": (
+        next_process_with_its_epoch,
+        dict.fromkeys(VERSIONS, "with epoch"),
+    ),
+    "a topic is configured before it is there": (
+        configured_before,
+        {OLD: "", MIDDLE: "configures topic u", NEW: "configures topic u"},
+    ),
+    "an epoch is below what its registration changes": (
+        counted_from_its_own,
+        {OLD: "", MIDDLE: "begins at offset", NEWEST: "begins at offset"},
+    ),
+    "an ISR is empty": (
+        left_by_all_members,
+        {NEW: "without an ISR", ("4.2.0", 29, 0): "without an ISR", NEWEST: ""},
+    ),
+    "a leader is eligible": (
+        lambda story: story.isr([4], 4, eligible=[5, 6]),
+        {
+            NEW: "which the log does not keep",
+            ("4.2.0", 29, 0): "eligible leaders [5, 6], which the log does not keep",
+            NEWEST: "",
+        },
+    ),
+    "replicas go": (
+        lambda story: story.reassign([4, 5], [4, 5], leader_epoch=1, eligible=None),
+        dict.fromkeys(VERSIONS, ""),
+    ),
+    "replicas go, and no leader epoch tells": (
+        lambda story: story.reassign([4, 5], [4, 5], eligible=None),
+        dict.fromkeys(VERSIONS, RAISED),
+    ),
+    "replicas come": (
+        lambda story: story.reassign([4, 5, 6, 7], [4, 5, 6], eligible=None),
+        dict.fromkeys(VERSIONS, ""),
+    ),
+    "replicas come, and no version tells": (
+        lambda story: story.reassign([4, 5, 6, 7], [4, 5, 6], partition_epoch=0, eligible=None),
+        dict.fromkeys(VERSIONS, "raises the version"),
+    ),
+    "a broker is fenced that leads": (
+        lambda story: (story.fence(4), story.isr([5, 6], 5)),
+        dict.fromkeys(VERSIONS, "fences broker 4, which still leads"),
+    ),
+    "a broker is fenced that is in sync": (
+        lambda story: (story.fence(6), story.isr([4, 5], 4)),
+        dict.fromkeys(VERSIONS, "fences broker 6, which still is in the ISR of"),
+    ),
+    "a broker is fenced that no ISR can do without": (
+        lambda story: (
+            story.isr([4], -1, eligible=None),
+            story.fence(4),
+        ),
+        {OLD: "", NEW: "", NEWEST: "fences broker 4, which still is in the ISR of"},
+    ),
+    "a broker goes, and still leads": (
+        lambda story: (story.leave(4), story.record("NoOpRecord")),
+        dict.fromkeys(VERSIONS, "lets broker 4 go, which leads"),
+    ),
+    "a broker goes, and stays in sync": (
+        lambda story: (story.leave(6), story.isr([4, 6], 4), story.record("NoOpRecord")),
+        dict.fromkeys(VERSIONS, "lets broker 6 go, which is in the ISR of"),
+    ),
+    "a broker goes, and another leader is elected": (
+        lambda story: (
+            story.leave(4),
+            setattr(story, "epoch", 2),
+            story.record("NoOpRecord"),
+        ),
+        dict.fromkeys(VERSIONS, ""),
+    ),
+    "a broker goes under another epoch": (
+        lambda story: story.leave(4, 99),
+        dict.fromkeys(VERSIONS, "is of epoch 99 of broker 4"),
+    ),
+    "a broker that goes is given a leadership": (
+        lambda story: (
+            story.leave(5),
+            story.isr([4, 6], 4),
+            story.isr([6], 6, eligible=None),
+            story.isr([6, 5], 6, eligible=None),
+        ),
+        dict.fromkeys(VERSIONS, "adds broker 5 to"),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [(name, version) for name, (_, told) in DIFFERENCES.items() for version in told],
+    ids=str,
+)
+def test_versions_of_kafka_are_held_to_their_own_rules(
+    name: str, version: tuple[str, int, int]
+) -> None:
+    plant, told = DIFFERENCES[name]
+    one_of(*version, wrong=told[version], plant=plant)
+
+
+for _name, (_plant, _told) in DIFFERENCES.items():
+    for _version, _wrong in _told.items():
+        if _wrong:
+            PLANTED.violation(
+                _wrong,
+                on=lambda version=_version: kafka(*version),  # type: ignore[misc]
+                name=f"{_name}: {_version[0]}, level {_version[1]}",
+            )(_plant)
+            break
+
+
+# --- eligible leaders (KIP-966) -------------------------------------------------------------------
+
+
+def small(story: RuledStory) -> None:
+    """The ISR of t/0 is 4 alone; 5 is eligible, and 6 is neither that nor in sync."""
+    story.isr([4, 5], 4, eligible=[])
+    story.isr([4], 4, eligible=[5])
+
+
+ELIGIBLE: dict[str, tuple[str, Any]] = {
+    "one that is no replica": (
+        "eligible leaders [5, 9] of replicas [4, 5, 6]",
+        lambda story: story.isr([4], 4, eligible=[5, 9]),
+    ),
+    "one that is in sync": (
+        "the eligible leaders [4, 5] beside its ISR [4]",
+        lambda story: story.isr([4], 4, eligible=[4, 5]),
+    ),
+    "kept though enough are in sync": (
+        "the eligible leaders [6] beside its ISR [4, 5], where 2 in sync are enough",
+        lambda story: story.isr([4, 5], 4, eligible=[6]),
+    ),
+    "kept though enough are in sync again": (
+        "the eligible leaders [6] beside its ISR [4, 5], where 2 in sync are enough",
+        lambda story: (
+            story.isr([4], 4, eligible=[5, 6]),
+            story.isr([4, 5], 4, eligible=[6]),
+        ),
+    ),
+    "kept though its topic needs but one": (
+        "the eligible leaders [5, 6] beside its ISR [4], where 1 in sync are enough",
+        lambda story: (
+            story.config("min.insync.replicas", "1"),
+            story.isr([4], 4, eligible=[5, 6]),
+        ),
+    ),
+    "one that had gone long before": (
+        "the eligible leaders [6], which were neither that nor in sync",
+        lambda story: (small(story), story.isr([4], 4, eligible=[5, 6])),
+    ),
+    "one of a new partition": (
+        "the eligible leaders [6], which were neither that nor in sync",
+        lambda story: story.new_partition([4, 5, 6], 1, isr=[4], eligible=[6]),
+    ),
+    "of what was forgotten": (
+        "the eligible leaders [5], which were neither that nor in sync",
+        lambda story: (
+            small(story),
+            story.forget(),
+            story.isr([4], 4, eligible=[5], partition_epoch=4),
+        ),
+    ),
+    "who left is none": (
+        "makes broker 6 no eligible leader any more of",
+        lambda story: (story.isr([4], 4, eligible=[5]), story.record("NoOpRecord")),
+    ),
+    "who was is none": (
+        "makes broker 5 no eligible leader any more of",
+        lambda story: (
+            small(story),
+            story.isr([4], 4, eligible=[]),
+            story.record("NoOpRecord"),
+        ),
+    ),
+    "another's process registers": (
+        "makes broker 5 no eligible leader any more of",
+        lambda story: (
+            small(story),
+            story.isr([4], 4, eligible=[]),
+            story.register(6, broker_epoch=story.offset - 1),
+        ),
+    ),
+    "the same process registers": (
+        "makes broker 5 no eligible leader any more of",
+        lambda story: (small(story), story.isr([4], 4, eligible=[]), story.again(5)),
+    ),
+}
+for _name, (_wrong, _plant) in ELIGIBLE.items():
+    PLANTED.violation(_wrong, on=kafka, name=_name)(_plant)
+
+
+ALLOWED: dict[str, Any] = {
+    "a next process registers": lambda story: (
+        small(story),
+        story.isr([4], 4, eligible=[]),
+        story.register(5, broker_epoch=story.offset - 1),
+    ),
+    "a next process of one that is not known registers": lambda story: (
+        story.unregister(6),
+        story.isr([4], 4, eligible=[5]),
+        story.register(6, broker_epoch=story.offset - 1),
+    ),
+    "an unclean election drops all": lambda story: (
+        story.new_partition([4, 5, 6], 1, isr=[5], leader=5, eligible=[]),
+        story.isr([], -1, 1, eligible=[5]),
+        story.isr([6], 6, 1, eligible=[]),
+        story.record("NoOpRecord"),
+    ),
+    "another leader is elected meanwhile": lambda story: (
+        small(story),
+        story.isr([4], 4, eligible=[]),
+        setattr(story, "epoch", 2),
+        story.record("NoOpRecord"),
+    ),
+    "a log that does not say how many are needed": lambda story: (
+        story.of_all_brokers("min.insync.replicas", None),
+        story.isr([4, 5], 4, eligible=[6]),
+        story.isr([4], 4, eligible=[5]),
+        story.record("NoOpRecord"),
+    ),
+    "a log that says it in other words": lambda story: (
+        story.of_all_brokers("min.insync.replicas", "-2"),
+        story.isr([4, 5], 4, eligible=[6]),
+        story.record("NoOpRecord"),
+    ),
+    "never more than there are replicas": lambda story: (
+        story.of_all_brokers("min.insync.replicas", "9"),
+        story.isr([4, 5], 4, eligible=[6]),
+        story.isr([4, 5, 6], 4, eligible=[]),
+    ),
+    "as many as the topic's first partition has replicas": lambda story: (
+        story.of_all_brokers("min.insync.replicas", "9"),
+        story.new_partition([4, 5, 6, 7], 1, isr=[4, 5, 6], eligible=[]),
+        story.isr([4, 5], 4, 1, eligible=[6]),
+        story.record("NoOpRecord"),
+    ),
+    "a record that does not tell": lambda story: story.isr([4], 4, eligible=None),
+    "replicas that went are not eligible": lambda story: (
+        small(story),
+        story.reassign([4, 6], [4], eligible=[], leader_epoch=1),
+        story.record("NoOpRecord"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_eligible_leaders_may_be_so(name: str) -> None:
+    story = kafka()
+    ALLOWED[name](story)
+    assert [each.message for each in replay_invariants(story.run_events()).findings] == []
+
+
+def test_eligible_leaders_are_counted_where_somebody_is_was_or_should_be() -> None:
+    def counted(*states: tuple[list[int], list[int]]) -> tuple[int, Verdict | None]:
+        story = kafka()
+        for isr, eligible in states:
+            story.isr(isr, 4, eligible=eligible)
+        clause = clause_of(judged(CHECKER, story), "eligible-leaders")
+        return clause.compared, clause.verdict
+
+    assert counted(([4, 5], []), ([4, 5, 6], [])) == (0, None)
+    assert counted(([4, 5], []), ([4], [5])) == (0, None)
+    assert counted(([4, 5], []), ([4], [5]), ([4, 5], [])) == (2, Verdict.VALID)
+    assert counted(([4], [5, 6]), ([4], [5, 6]), ([4, 5], [])) == (3, Verdict.VALID)
+
+
+def test_without_such_a_system_nobody_is_eligible() -> None:
+    clause = clause_of(judged(CHECKER, clean()), "eligible-leaders")
+    assert clause.verdict is None
+    story = kafka()
+    story.evidence = []
+    clause = clause_of(judged(CHECKER, story), "eligible-leaders")
+    assert clause.verdict is Verdict.UNKNOWN
+
+
+def all_of_it() -> RuledStory:
+    """What has an occasion for every clause."""
+    story = story_of_kafka()
+    story.system += (IMAGE_FORM,)
+    for node in ("b1", "b2"):
+        below = story.offset
+        story.state(node, below, digest_below(story))
+        story.record("NoOpRecord")
+    return story
+
+
+_planted, PLANTED = PLANTED, Plants(all_of_it)
+PLANTED.update(_planted)

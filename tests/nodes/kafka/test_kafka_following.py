@@ -131,6 +131,7 @@ def test_a_topic_is_as_its_last_records_have_it() -> None:
     assert list(states(answer)) == [(4, 3, 9, [4]), (4, 1, 8, [4])]
     assert answer.value["topic_id"] == "3f9425ff-36dd-464d-b5f9-92ab353e6773"
     assert [each["replicas"] for each in answer.value["partitions"]] == [[5, 6, 4], [6, 4, 5]]
+    assert [each["eligible"] for each in answer.value["partitions"]] == [[], []]
 
 
 @pytest.mark.parametrize("topic", ["never-was", "topic-0"])

@@ -295,25 +295,94 @@ def test_of_an_empty_isr_the_log_says_who_may_lead() -> None:
     assert elected == 2
 
 
-def test_who_may_lead_is_not_known_once_that_was_cleared() -> None:
-    """The record names a topic; whose partitions those are is not looked up."""
-    partition = {"topic_id": "t", "partition_id": 0, "isr": (), "leader": -1}
-    epochs = {"leader_epoch": 1, "partition_epoch": 2}
-    eligible = {"eligible_leader_replicas": (4,), "last_known_elr": None}
+@pytest.mark.parametrize("named", ["t", ""])
+def test_nobody_is_eligible_once_that_was_cleared(named: str) -> None:
+    """That is a version of each partition that had some; an empty name is that of all topics."""
     partitions = Partitions()
-    partitions.fold("PartitionRecord", {**partition, **epochs, **eligible})
-    (known,) = partitions.of("t")
-    assert partition_state(known)["eligible"] == (4,)
-    partitions.fold("ClearElrRecord", {"topic_name": "any"})
-    (known,) = partitions.of("t")
-    assert partition_state(known)["eligible"] is None
+    for topic in "tu":
+        partitions.fold("TopicRecord", {"topic_id": topic, "name": topic})
+        for number, eligible in enumerate(((4,), (), None)):
+            head = {"topic_id": topic, "partition_id": number, "isr": (), "leader": -1}
+            epochs = {"leader_epoch": 1, "partition_epoch": 2, "last_known_elr": None}
+            record = {**head, **epochs, "eligible_leader_replicas": eligible}
+            partitions.fold("PartitionRecord", record)
+    partitions.fold("ClearElrRecord", {"topic_name": named})
+    for topic, cleared in (("t", True), ("u", not named)):
+        found = [partition_state(each) for each in partitions.of(topic)]
+        assert [each["eligible"] for each in found] == [() if cleared else (4,), (), ()]
+        assert [each["partition_epoch"] for each in found] == [3 if cleared else 2, 2, 2]
 
 
-def test_who_was_last_known_to_be_eligible_may_lead_where_nobody_is() -> None:
+def test_a_topic_that_is_gone_has_no_name() -> None:
+    partitions = Partitions()
+    partitions.fold("TopicRecord", {"topic_id": "t", "name": "t"})
+    partitions.fold("RemoveTopicRecord", {"topic_id": "t"})
+    assert not partitions.names
+
+
+def test_who_was_last_known_to_be_eligible_is_told_apart() -> None:
     record = {"eligible_leader_replicas": (), "last_known_elr": (6,)}
     record |= {"topic_id": "t", "partition_id": 0, "isr": (), "leader": -1}
     record |= {"leader_epoch": 1, "partition_epoch": 2}
-    assert partition_state(record)["eligible"] == (6,)
+    found = partition_state(record)
+    assert (found["eligible"], found["last_eligible"]) == ((), (6,))
+    partitions = Partitions()
+    partitions.fold("PartitionRecord", record)
+    partitions.fold("ClearElrRecord", {"topic_name": ""})
+    (cleared,) = map(partition_state, partitions.of("t"))
+    assert (cleared["last_eligible"], cleared["partition_epoch"]) == ((), 3)
+
+
+def test_a_record_without_eligible_leaders_does_not_tell() -> None:
+    record = {"topic_id": "t", "partition_id": 0, "isr": (), "leader": -1}
+    record |= {"leader_epoch": 1, "partition_epoch": 2}
+    assert partition_state(record).keys().isdisjoint(("eligible", "last_eligible"))
+
+
+HEAD: Final[Mapping[str, Any]] = {
+    "node": "c1",
+    "incarnation": "1",
+    "seq": 1,
+    "within_ns": 0,
+    "ref": "r",
+    "epoch": 2,
+    "offset": 9,
+}
+
+
+def test_what_is_forgotten_is_evidence(home: Path) -> None:
+    """The record's bytes: frame, type, version, the name, and no tagged fields."""
+    for name, topic in ((b"", None), (b"tt", "tt")):
+        value = bytes([1, 28, 0, len(name) + 1]) + name + bytes(1)
+        change = Records(home, ()).change(HEAD, None, value, control=False)
+        assert change == changes.EligibleForgotten(**HEAD, topic=topic)
+
+
+@pytest.mark.parametrize(
+    ("tags", "kind"),
+    [
+        ([0, 1, 1], changes.BrokerFenced),
+        ([0, 1, 255], changes.BrokerUnfenced),
+        ([1, 1, 1], changes.BrokerLeaving),
+        ([], changes.OtherChange),
+    ],
+)
+def test_what_a_registration_changes_is_evidence(
+    home: Path, tags: list[int], kind: type[changes.Change]
+) -> None:
+    """Frame, type, version, id, epoch, and one tagged field: its number, length and value."""
+    head = struct.pack(">iq", 4, 7)
+    value = bytes([1, 17, 1]) + head + bytes([bool(tags), *tags])
+    change = Records(home, ()).change(HEAD, None, value, control=False)
+    assert type(change) is kind
+    if not isinstance(change, changes.OtherChange):
+        assert change == kind(**HEAD, broker_id=4, broker_epoch=7)  # type: ignore[call-arg]
+
+
+def test_registrations_say_who_is_fenced_and_leaves(home: Path, older: Path) -> None:
+    for each in (home, older):
+        found = left(each, changes.BrokerRegistered)
+        assert found and all(each.fenced and not each.leaving for each in found)
 
 
 @pytest.mark.parametrize(
