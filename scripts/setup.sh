@@ -89,7 +89,7 @@ install_packages() {
     packages="$(missing_packages "$1" | sort -u | tr '\n' ' ')"
     say "apt-get install ${packages% }"
     # shellcheck disable=SC2086 # a list of words
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null
+    DEBIAN_FRONTEND=noninteractive DEBCONF_NOWARNINGS=yes apt-get install -y -qq --no-install-recommends $packages >/dev/null
     hash -r
     if [[ "$packages" == *etcd-server* ]]; then stop_etcd; fi
     packages="$(missing_packages "$1" | sort -u | tr '\n' ' ')"

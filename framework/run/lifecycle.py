@@ -81,6 +81,7 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> Outcome:
     timings.phase("prepare")
     with interruptible() as stop, ThreadPoolExecutor(1) as beside, ExitStack() as stack:
         spark: list[Background] = []
+        compiling: list[Precompiling] = []
         recorded = threading.Event()
         standing: list[Callable[[], None]] = []
 
@@ -97,6 +98,7 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> Outcome:
             """Compiling and Spark start while the cluster runs: not before, for they would slow its
             start."""
             precompiling = stack.enter_context(Precompiling(progress.say))
+            compiling.append(precompiling)
             steps: list[Step] = [
                 ("the checkers' kernels are being compiled", lambda _: precompiling.wait()),
                 ("the stream is starting", lambda session: watching.start(session, folder)),
@@ -133,6 +135,8 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> Outcome:
             aside=standing.append,
         )
         recorded.set()
+        for each in compiling:
+            each.hurry()
         progress.phase("check")
         timings.phase("Spark")
         with left_to_check(folder.path):

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from queue import Queue
 from types import SimpleNamespace
 from typing import Any
 
@@ -159,16 +160,48 @@ def test_kernels_are_compiled_once_and_after_a_change(
     assert (tmp_path / "calls").read_text() == "xx"
 
 
+def compiles(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """What is run in place of Python, whatever it is asked to run."""
+    (folder / "code.py").write_text(f"import os, sys, time\n{code}\n")
+    (folder / "python").write_text(f"#!/bin/sh\nexec {sys.executable} {folder / 'code.py'}\n")
+    (folder / "python").chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(folder / "python"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may raise a priority")
+def test_what_compiles_is_no_longer_in_the_way_once_it_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With all that it started."""
+    code = "os.nice(10); os.fork(); print(os.getpid(), flush=True); time.sleep(10_000)"
+    compiles(tmp_path, monkeypatch, code)
+    said: Queue[str] = Queue()
+    ours = os.getpriority(os.PRIO_PROCESS, 0)
+    with precompile.Precompiling(said.put) as precompiling:
+        processes = [int(said.get(timeout=120)) for _ in range(2)]
+        niced = [os.getpriority(os.PRIO_PROCESS, each) for each in processes]
+        precompiling.hurry()
+        hurried = [os.getpriority(os.PRIO_PROCESS, each) for each in processes]
+    assert niced == [min(ours + 10, 19)] * 2
+    assert hurried == [ours] * 2
+    precompiling.hurry()
+
+
+def test_what_may_not_be_hurried_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*of: object) -> None:
+        raise PermissionError
+
+    compiles(tmp_path, monkeypatch, "time.sleep(10_000)")
+    monkeypatch.setattr(os, "setpriority", refused)
+    with precompile.Precompiling(print) as precompiling:
+        precompiling.hurry()
+
+
 def test_compiling_ends_with_who_asked_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its lines are passed on; what is not done when the run is over is left."""
-    endless = tmp_path / "endless.py"
-    endless.write_text("import time\nprint('compiling', flush=True)\ntime.sleep(10_000)\n")
-    python = sys.executable
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    (tmp_path / "python").write_text(f"#!/bin/sh\nexec {python} {endless}\n")
-    (tmp_path / "python").chmod(0o755)
+    compiles(tmp_path, monkeypatch, "print('compiling', flush=True); time.sleep(10_000)")
     said = threading.Event()
     lines: list[str] = []
 
