@@ -173,7 +173,7 @@ def test_what_compiles_is_no_longer_in_the_way_once_it_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With all that it started."""
-    code = "os.nice(10); os.fork(); print(os.getpid(), flush=True); time.sleep(10_000)"
+    code = "os.nice(10); os.fork(); os.write(1, b'%d\\n' % os.getpid()); time.sleep(10_000)"
     compiles(tmp_path, monkeypatch, code)
     said: Queue[str] = Queue()
     ours = os.getpriority(os.PRIO_PROCESS, 0)
