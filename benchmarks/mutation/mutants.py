@@ -131,6 +131,12 @@ _NOT_JUDGED: Final = (ast.JoinedStr, ast.Raise, ast.Assert, ast.Import, ast.Impo
 """Nodes whose parts stay: messages, errors, what holds for the reader's sake."""
 
 
+def _is_typed_dict(node: ast.AST) -> bool:
+    """Its keywords are for the type checker."""
+    bases = node.bases if isinstance(node, ast.ClassDef) else ()
+    return any(isinstance(each, ast.Name) and each.id == "TypedDict" for each in bases)
+
+
 def _places_of(tree: ast.Module) -> Iterator[tuple[int, _Place]]:
     """With the number of the module's statement that each is in."""
     for top, statement in enumerate(tree.body):
@@ -148,6 +154,8 @@ def _places(
     """`function` is the innermost, `name` that of the outermost or of the class."""
     for field, value in ast.iter_fields(parent):
         if field in _NOT_CODE or isinstance(parent, _NOT_JUDGED):
+            continue
+        if field == "keywords" and _is_typed_dict(parent):
             continue
         many = isinstance(value, list)
         for index, node in enumerate(value if many else [value]):

@@ -125,6 +125,15 @@ def test_what_is_called_on_import_is_seen_as_well(tmp_path: Path) -> None:
     assert len(outcome.mutants) == 2 and not outcome.survived
 
 
+@pytest.mark.parametrize(("base", "changes"), [("TypedDict", []), ("Counted", ["False -> True"])])
+def test_what_is_said_to_the_type_checker_is_left_alone(
+    base: str, changes: list[str], tmp_path: Path
+) -> None:
+    source = tmp_path / "toy.py"
+    source.write_text(f"class Asked({base}, total=False):\n    name: str\n")
+    assert [change for _, _, _, change in keys(Module("toy", source))] == changes
+
+
 def test_a_change_leaves_all_other_code_as_it_was(tmp_path: Path) -> None:
     """Down to where it stands: else what is outside of functions would be taken for theirs."""
     module = """
