@@ -103,9 +103,10 @@ FENCED: Final = Clause(
     name="silent-is-fenced",
     says="A broker whose node is dead, stopped or cut off for longer than it takes to fence one is "
     "fenced, and leads nothing",
-    compares="such brokers, and replicas that they had",
+    compares="times that a broker was gone for so long",
     floor=2,
-    because="a broker without a replica is missed by nobody",
+    because="one may be fenced for another reason; where none was gone twice, nor two were, there "
+    "was no occasion",
     sources=(LEDGER, EVENTS),
     blind="brokers that are none of the plan's; faults that are healed earlier",
 )
@@ -119,7 +120,7 @@ def lease_exclusion(events: RunEvents) -> Outcome:
     length = length_of(grants)
     ordered, in_order = _in_order(grants)
     placed, under_older = _under_older(events.of(Decided), log)
-    silent, unfenced_brokers = unfenced(events, log)
+    silent, unfenced_brokers = unfenced(events, log, FENCED.floor)
     expiries = list(_expiries(events, log))
     findings = [
         *_one_process(grants),

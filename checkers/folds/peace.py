@@ -107,7 +107,8 @@ def _said_s(plan: Mapping[str, Recorded], name: str, otherwise: float) -> float:
 def missed_by_ns(events: RunEvents, since_ns: int) -> int:
     """The moment by which most nodes, left alone since then, miss those who are gone: if a fault
     ended shortly before, they may first have had to get over that."""
-    machine, plan = events.machines.cluster, events.plan
+    plan = events.plan
+    machine = events.machines.among(*(plan.get("nodes") or {}))
     ended = [
         each.over_ns
         for each in events.faults

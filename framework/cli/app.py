@@ -179,7 +179,7 @@ def run(
     lasting: Annotated[
         float | None,
         typer.Option(
-            help="Least length of one in three faults, s; 0: of none. [as a silent node is fenced]"
+            help="Least length of every second fault, s; 0: of none. [as a silent node is fenced]"
         ),
     ] = None,
     observe: Annotated[

@@ -3,7 +3,8 @@
 A process that waits for a core does nothing, and is not to blame. While a run goes on the harness
 measures, from outside of every node, how much of the time a process could not have had a core
 (`took` in the plan's `machine`, see `framework.run.machine`), and how much each node's processes
-waited for one (`nodes`, see `framework.run.waiting`). The larger one counts. Rules with a limit
+waited for one (`nodes`, see `framework.run.waiting`). The larger one counts; for what nodes do
+among themselves (`among`) it is what they waited, or what none had (`lost`). Rules with a limit
 count the time that was given: `gave_ns` of what lies between two moments, `until_ns` and `since_ns`
 for the moment at which a limit ends or begins. Where the machine took all of it no limit passes.
 
@@ -109,12 +110,17 @@ class Machines:
     harness: Machine = UNMEASURED
     here: Collection[str] | None = None
     nodes: Mapping[str, Machine] = field(default_factory=dict)
+    lost: Machine | None = None
+    """What was left of the time that none had. None: it was not measured."""
     plan: Mapping[str, Recorded] | None = field(default=None, repr=False, compare=False)
     """That says so."""
     _asked: dict[Collection[str], Machine] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
     """What was asked for before: rules ask for each event, and each answer is of many spans."""
+    _among: dict[Collection[str], Machine] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @classmethod
     def of(cls, plan: Mapping[str, Recorded]) -> "Machines":
@@ -122,11 +128,12 @@ class Machines:
         harness = Machine.of(measured.get("took") or ())
         waited: Mapping[str, Sequence[Sequence[int]]] = measured.get("nodes") or {}
         nodes = {node: Machine.of(spans) for node, spans in waited.items()}
+        lost = Machine.of(measured["lost"]) if "lost" in measured else None
         here: Collection[str] | None = None if plan.get("hosts", "auto") in ON_ONE_MACHINE else ()
         clocks = plan.get("clocks")
         if isinstance(clocks, Mapping):
             here = {node for node, clock in clocks.items() if clock.get("shared")}
-        return cls(harness, here, nodes, plan)
+        return cls(harness, here, nodes, lost, plan)
 
     def of_node(self, *nodes: str) -> Machine:
         """What a node was given; of several, what the one was that was given least."""
@@ -137,6 +144,18 @@ class Machines:
     def cluster(self) -> Machine:
         """What those were given who wait for something that many nodes take part in."""
         return self.of_clients(*self.nodes)
+
+    def among(self, *nodes: str) -> Machine:
+        """What those were given who take part in what no client does, each of them. How long these
+        waited is known, so that how many want the cores says no more of them; where it is not,
+        as of `of_clients`."""
+        if self.lost is None or not set(nodes) <= self.nodes.keys():
+            return self.of_clients(*nodes)
+        asked = frozenset(nodes)
+        if asked not in self._among:
+            own = (self.nodes[node] for node in sorted(asked))
+            self._among[asked] = busiest([self.lost, *own])
+        return self._among[asked]
 
     def of_clients(self, *nodes: str) -> Machine:
         """What those were given who wait for answers of these nodes: the harness, and the nodes."""

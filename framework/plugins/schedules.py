@@ -21,9 +21,7 @@ from framework.plugins.targets import FEW
 NS_PER_S: Final = 1_000_000_000
 _WHICH: Final = 0x7768696368
 """Label of the draws that choose a fault."""
-_LASTING: Final = 0x6C617374
-"""Label of the draws that choose one that lasts."""
-LASTING_OF: Final = 3
+LASTING_OF: Final = 2
 """One of so many lasts long, where some do."""
 
 Step: TypeAlias = tuple[int, FaultOp]
@@ -86,12 +84,12 @@ def once_at_a_time(faults: Sequence[str], interval_s: float) -> Generator:
     return Timetable(Turns(tuple(faults), interval_s * NS_PER_S), patient=True)
 
 
-def some_last(schedule: Generator, lasting_s: float) -> Generator:
-    """The schedule, and of every three faults that it draws in turns one, drawn too, lasts at least
-    so long, and leaves most nodes alone, so that they can be asked for those that they miss. A
-    script stays as it is."""
+def some_last(schedule: Generator, lasting_s: float, first: int = 0) -> Generator:
+    """The schedule, and every second fault that it draws in turns, from the `first` on, lasts at
+    least so long, and leaves most nodes alone, so that they can be asked for those that they miss.
+    A script stays as it is."""
     if isinstance(schedule, Timetable) and isinstance(schedule.step, Turns):
-        step = replace(schedule.step, lasting_ns=round(lasting_s * NS_PER_S))
+        step = replace(schedule.step, lasting_ns=round(lasting_s * NS_PER_S), first=first)
         return replace(schedule, step=step)
     return schedule
 
@@ -103,19 +101,15 @@ class Turns:
     faults: tuple[str, ...]
     mean_ns: float
     lasting_ns: int = 0
+    first: int = 0
 
     def __call__(self, seed: int, turn: int) -> Step:
         gap_ns, number = round(self.mean_ns * (0.5 + unit(seed, 2 * turn))), turn // 2
         fault = self.faults[below(seed, _WHICH + number, len(self.faults))]
-        lasts = self.lasting_ns > 0 and _lasts(seed, number)
+        lasts = self.lasting_ns > 0 and number % LASTING_OF == self.first % LASTING_OF
         if turn % 2 == 0:
             return gap_ns, FaultOp("start", fault, FEW if lasts else "")
         return max(gap_ns, self.lasting_ns if lasts else 0), FaultOp("stop", fault)
-
-
-def _lasts(seed: int, number: int) -> bool:
-    group, place = divmod(number, LASTING_OF)
-    return place == below(seed, _LASTING + group, LASTING_OF)
 
 
 def sequence(steps: Sequence[tuple[float, FaultOp]]) -> Generator:

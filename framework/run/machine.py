@@ -22,6 +22,9 @@ MOST: Final = 4_000
 """Spans of a run; of one that has more they are twice as long."""
 LEAST: Final = 0.05
 """What is less than this share of a span's time is nothing."""
+FROZEN_S: Final = 0.5
+"""A tick that is later than this found the whole machine standing still, or a harness that had no
+core for so long; which of the two, nobody can tell."""
 STAT: Final = Path("/proc/stat")
 _PER_S: Final = os.sysconf("SC_CLK_TCK")
 
@@ -107,12 +110,21 @@ class Taken:
             self.spans = joined + self.spans[2 * len(joined) :]
 
 
+def lost_s(lasted_s: float, before: Load, now: Load) -> float:
+    """How much of the time between two ticks no process of the machine had: what a hypervisor gave
+    to others, or all that a tick is late by, where that is long."""
+    late_s = lasted_s - TICK_S
+    stolen_s = (now.stolen_s - before.stolen_s) / now.cores
+    return min(lasted_s, max(stolen_s, late_s if late_s > FROZEN_S else 0.0))
+
+
 @contextmanager
 def watched(zero_ns: int) -> Iterator[dict[str, Json]]:
     """`machine` of plan.json, filled when the body has ended; empty where it cannot be measured.
 
-    {"cores": 2, "took": [[from_ms, to_ms, took_ms], ...]}: since the run began, by the harness's
-    clock, how much of that time a process could not have had a core, where that is worth a line.
+    {"cores": 2, "took": [[from_ms, to_ms, took_ms], ...], "lost": [...]}: since the run began, by
+    the harness's clock, how much of that time a process could not have had a core, where that is
+    worth a line; and how much of it none had at all.
     """
     found: dict[str, Json] = {}
     try:
@@ -124,16 +136,19 @@ def watched(zero_ns: int) -> Iterator[dict[str, Json]]:
     def clock_s() -> float:
         return (time.monotonic_ns() - zero_ns) / 1e9
 
-    taken, over = Taken(), threading.Event()
+    taken, lost, over = Taken(), Taken(), threading.Event()
 
     def watch() -> None:
         at_s, last = clock_s(), before
         taken.begin(at_s)
+        lost.begin(at_s)
         while not over.wait(TICK_S):
             now_s, now = clock_s(), Load.of(STAT.read_text())
             taken.tick(at_s, now_s, last, now)
+            lost.took(lost_s(now_s - at_s, last, now), now_s)
             at_s, last = now_s, now
         taken.end(at_s)
+        lost.end(at_s)
 
     watcher = threading.Thread(target=watch, name="machine", daemon=True)
     watcher.start()
@@ -142,5 +157,8 @@ def watched(zero_ns: int) -> Iterator[dict[str, Json]]:
     finally:
         over.set()
         watcher.join()
-        spans: list[Json] = [list(each) for each in taken.spans]
-        found.update({"cores": before.cores, "took": spans})
+        spans: dict[str, Json] = {
+            name: [list(each) for each in of.spans]
+            for name, of in (("took", taken), ("lost", lost))
+        }
+        found.update({"cores": before.cores, **spans})

@@ -17,12 +17,13 @@ from framework.plugins.fault import Fault, Nemesis
 from framework.plugins.host import HostProvider
 from framework.plugins.observer import Observer
 from framework.plugins.options import Named, create, named, need_options, options_of
-from framework.plugins.schedules import LASTING_OF
 from framework.plugins.system import NodeSpec, System
 from framework.plugins.targets import check_targets
 from framework.plugins.workload import NeedsMore, Workload
 from framework.run.settings import node_settings
 
+ROOM: Final = 3
+"""So many that last have room in a main phase, or none lasts."""
 LOOKS: Final = 2.5
 """So many rounds of an observer's questions hold two whole ones."""
 
@@ -181,7 +182,7 @@ def _lasting_s(options: Options, fencing_s: Callable[[], float]) -> float:
     if options.lasting_s is not None:
         return options.lasting_s
     lasting_s = fencing_s() + LOOKS * options.observe_s
-    return lasting_s if options.time_limit_s >= LASTING_OF * lasting_s else 0.0
+    return lasting_s if options.time_limit_s >= ROOM * lasting_s else 0.0
 
 
 def _workloads(

@@ -31,8 +31,8 @@ def schedule(test: Test, goes_on: Callable[[], bool] = lambda: False) -> Generat
     While `goes_on` holds at its end, and it need not take exactly as long as was asked for, the
     main phase takes as long again at most."""
     faults = [
-        nemesis(some_last(package.schedule(test.options.interval_s), test.lasting_s))
-        for package in test.nemeses.values()
+        nemesis(some_last(package.schedule(test.options.interval_s), test.lasting_s, number))
+        for number, package in enumerate(test.nemeses.values())
     ]
     limit_s, both = test.options.time_limit_s, any_of(*_clients(test), *faults)
     main = time_limit(limit_s, both) if test.options.exactly else overtime(limit_s, goes_on, both)

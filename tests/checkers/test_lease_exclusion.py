@@ -83,6 +83,7 @@ def clean() -> LogStory:
     for node in ("b1", "b2"):
         story.op("metadata", "t", None, FOUND, node=node)
     dead(story)
+    again_dead(story)
     return story
 
 
@@ -109,12 +110,12 @@ def dead(story: LogStory, *, fenced: bool = True, moved: bool = True, ms: float 
 def test_clean_run_is_accepted() -> None:
     outcome = lease_exclusion(clean().run_events())
     assert_valid(outcome)
-    assert outcome.figures["expiries"] == 2
+    assert outcome.figures["expiries"] == 3
     assert outcome.clauses == {
         "one-process": (2, 2),
-        "newest-epoch": 4 + 1,  # leases, and a decision
+        "newest-epoch": 5 + 1,  # leases, and a decision
         "under-lease": (2, 2),
-        "broker-ends-first": 6,
+        "broker-ends-first": 7,
         "exclusive": 2,
         "silent-is-fenced": 2,
     }
@@ -192,10 +193,44 @@ def test_broker_that_may_not_have_been_fenced_yet(how: str) -> None:
     again_dead(story, **dead_again)
     if how == "nobody left":
         kill = story.faults[-1]
-        story.faults.append(replace(kill, id=3, victims={"c1": {}, "c2": {}}))
+        story.faults.append(replace(kill, id=4, victims={"c1": {}, "c2": {}}))
     if how == "nothing told":
         story.events.pop()
     assert_valid(lease_exclusion(story.run_events()))
+
+
+def test_one_silence_is_one_sighting_however_many_replicas_the_broker_had() -> None:
+    """The ledger says that there was no other occasion; one that is wrong is found all the same."""
+    story = clean()
+    story.faults.pop()
+    silence = clause_of(judged(LeaseExclusion(), story), "silent-is-fenced")
+    assert silence.verdict is None and silence.note.startswith("hardly a broker's node was gone")
+    story.faults.clear()
+    silence = clause_of(judged(LeaseExclusion(), story), "silent-is-fenced")
+    assert silence.verdict is None and silence.note.startswith("no broker's node was gone for 15 s")
+    again_dead(story, fenced=False)
+    result = judged(LeaseExclusion(), story)
+    assert clause_of(result, "silent-is-fenced").verdict is Verdict.INVALID
+
+
+@pytest.mark.parametrize(
+    ("measured", "accused"),
+    [
+        ({"took": [[-1_000_000, 1_000_000, 1_400_000]]}, False),
+        ({"took": [[-1_000_000, 1_000_000, 1_400_000]], "lost": []}, True),
+        ({"took": [], "lost": [[-1_000_000, 1_000_000, 1_400_000]]}, False),
+        ({"took": [], "lost": [[-1_000_000, 1_000_000, 200_000]]}, True),
+    ],
+)
+def test_many_who_want_the_cores_excuse_no_controller_that_had_one(
+    measured: dict[str, Any], accused: bool
+) -> None:
+    """Nodes were measured, and none waited."""
+    story = clean()
+    again_dead(story, fenced=False)
+    nodes = {node: list[list[int]]() for node in story.plan["nodes"]}
+    story.plan = {**story.plan, "machine": {**measured, "nodes": nodes}}
+    assert (lease_exclusion(story.run_events()).verdict is Verdict.INVALID) == accused
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,27 @@ def test_of_a_node_its_own_waiting_or_the_machines_counts() -> None:
         assert machine.took_ns(0, S) == took_ms * MS, who
 
 
+@pytest.mark.parametrize(
+    ("lost", "nodes", "took_ms"),
+    [
+        ([], ("n2",), 0),
+        ([], ("n1",), 550),
+        ([[0, 1000, 300]], ("n2",), 300),
+        ([[0, 1000, 300]], ("n1", "n2"), 600),
+        ([], ("n1", "n3"), 650),
+        (None, ("n2",), 400),
+    ],
+)
+def test_among_nodes_what_they_waited_counts_and_not_how_many_want_the_cores(
+    lost: list[list[int]] | None, nodes: tuple[str, ...], took_ms: int
+) -> None:
+    """Where each was measured, and what none had."""
+    measured = STARVED if lost is None else {**STARVED, "lost": lost}
+    machines = Machines.of({"hosts": "docker", "machine": measured})
+    assert machines.among(*nodes).took_ns(0, S) == took_ms * MS
+    assert machines.among(*nodes) is machines.among(*reversed(nodes))
+
+
 def test_of_nodes_elsewhere_those_who_wait_for_them_are_here() -> None:
     machines = Machines.of({"hosts": "ssh", "machine": {**STARVED, "nodes": {}}})
     assert machines.of_node("n1") == UNMEASURED

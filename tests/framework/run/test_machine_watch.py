@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from framework.run import machine
-from framework.run.machine import MOST, SPAN_MS, TICK_S, Load, Taken, watched
+from framework.run.machine import MOST, SPAN_MS, TICK_S, Load, Taken, lost_s, watched
 
 STAT = """cpu  10 0 20 700 0 0 0 {stolen} 0 0
 cpu0 5 0 10 350 0 0 0 0 0 0
@@ -55,6 +55,25 @@ def test_what_a_hypervisor_takes() -> None:
     assert ticked(whole) == [[0, 250, 250]]
 
 
+@pytest.mark.parametrize(
+    ("lasted_s", "stolen_s", "found"),
+    [
+        (TICK_S, 0.0, 0.0),
+        (TICK_S, TICK_S, TICK_S / 2),
+        (0.5, 0.0, 0.0),
+        (1.0, 0.0, 1.0 - TICK_S),
+        (1.0, 0.4, 1.0 - TICK_S),
+        (1.0, 3.0, 1.0),
+    ],
+)
+def test_what_none_had_is_what_a_hypervisor_takes_or_a_machine_that_stands_still(
+    lasted_s: float, stolen_s: float, found: float
+) -> None:
+    """However many want its cores."""
+    lost = lost_s(lasted_s, Load(2, 9, stolen_s=1.0), Load(2, 9, stolen_s=1.0 + stolen_s))
+    assert lost == pytest.approx(found)
+
+
 def test_a_long_run_is_shown_in_longer_spans() -> None:
     ticks = round(2.2 * MOST * SPAN_MS / 1000 / TICK_S)
     spans = ticked([Load(2, 4)] * (ticks + 1))
@@ -76,3 +95,4 @@ def test_it_is_measured_while_a_run_goes_on(
     with watched(0) as found:
         assert found == {}, "not before it is over"
     assert found["cores"] == 2 and isinstance(found["took"], list)
+    assert found["lost"] == [], "many wanted the cores, and had them"
