@@ -90,17 +90,17 @@ ACTIVE: Final = Clause(
 READABLE: Final = Clause(
     name="readable",
     says="Every topic and partition that is read in the end can be",
-    compares="topics and partitions that were to be read",
+    compares="reads of topics and partitions that were answered or owed",
     floor=2,
-    because="one that can be read may be the only one that can",
+    because="one that can be read may be the only one that can, by one who answers",
     sources=(CLIENTS,),
 )
 LED: Final = Clause(
     name="led",
     says="No partition is without a leader in the end though a broker of its ISR works",
-    compares="partitions shown in the end that a working broker could lead",
+    compares="answers in the end with a partition that a working broker could lead",
     floor=2,
-    because="one partition has its leader by chance",
+    because="one partition has its leader by chance, or by one who says so",
     sources=(CLIENTS, EVENTS),
     blind="partitions of brokers that clients play, who may be dead",
 )
@@ -172,7 +172,9 @@ def convergence(events: RunEvents, options: ConvergenceOptions = ConvergenceOpti
         SETTLES.name: (signs if settled(events.nemesis) else 0, signs),
         CAUGHT_UP.name: (len(followed & planned), len(planned)),
         ACTIVE.name: (len(reported), len(brokers)),
-        READABLE.name: READABLE.count(_to_read(tried), _nobody_reads(events.operations)),
+        READABLE.name: READABLE.count(
+            sum(map(len, tried.values())), _nobody_reads(events.operations)
+        ),
         LED.name: to_lead or _only_synthetic(events.operations),
     }
     outcome = weighed(counts | unreported, findings, _figures(events))
@@ -364,14 +366,6 @@ def _shown(operation: Operation) -> Sequence[PartitionShown]:
     return partitions_shown(operation)
 
 
-def _to_read(tried: Tried) -> int:
-    """Topics and partitions: a topic is as many as it was shown to have, and at least one."""
-    sizes: dict[str, int] = {}
-    for (_, key), reads in tried.items():
-        sizes[key] = max(sizes.get(key, 1), *(len(_shown(each)) for each in reads))
-    return sum(sizes.values())
-
-
 def _nobody_reads(operations: Iterable[Operation]) -> str:
     """Why there was nothing to read in the end, where clients never do."""
     return "" if any(each.f in FS for each in operations) else "no client reads a topic"
@@ -394,11 +388,11 @@ def _unread(tried: Tried) -> Iterator[Finding]:
 def _leaderless(
     operations: Iterable[Operation], before: list[Evidence], ending: Ending, upset: Upset
 ) -> tuple[int, list[Finding]]:
-    """How many partitions a working broker could lead, and those without a leader. Brokers that a
-    workload plays leave no evidence, and count as dead; what the machine may have upset does not
-    count."""
+    """How many answers showed a partition that a working broker could lead, and those without a
+    leader. Brokers that a workload plays leave no evidence, and count as dead; what the machine may
+    have upset does not count."""
     working = _working(before, ending)
-    able_to, findings = 0, list[Finding]()
+    able_to, findings = list[int](), list[Finding]()
     for operation in operations:
         for shown in _shown(operation) if operation.f == TOPIC else ():
             able = [
@@ -409,7 +403,7 @@ def _leaderless(
             wrong = bool(able) and shown["leader"] == NO_LEADER
             if wrong and upset.at(ended_ns(operation)):
                 continue
-            able_to += bool(able)
+            able_to += [operation.index] * bool(able)
             if wrong:
                 findings.append(
                     finding(
@@ -420,7 +414,7 @@ def _leaderless(
                         clause=LED.name,
                     )
                 )
-    return able_to, findings
+    return LED.sightings(able_to), findings
 
 
 def _only_synthetic(operations: Sequence[Operation]) -> str:

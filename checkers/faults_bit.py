@@ -23,27 +23,27 @@ NO_FAULTS: Final = "no faults asked"
 PROBED: Final = Clause(
     name="probed-before",
     says="Each injection was looked at before it was made, so that what is seen in it is its doing",
-    compares="looks before an injection and in it",
+    compares="injections that were looked at before",
     floor=2,
-    because="each injection has both; this run needs those of all",
+    because="what holds once may hold by chance; this run needs all of them",
     sources=(LEDGER,),
     blind="what a probe does not look at",
 )
 BIT: Final = Clause(
     name="bit",
     says="Each kind that was asked for was seen to bite, in half of its injections at least",
-    compares="looks, before and in it, of injections that bit",
+    compares="injections that bit, as many as each kind owes",
     floor=2,
-    because="two of each injection; this run needs those of half of each kind's, or of `least`",
+    because="one may have bitten by chance; this run needs half of each kind's, or `least`",
     sources=(LEDGER,),
     blind="a fault that ends between its probe and its healing",
 )
 OVER: Final = Clause(
     name="over",
     says="Each injection was seen to be over after it was healed",
-    compares="looks, in it and after it, of injections that were over",
+    compares="injections that were over",
     floor=2,
-    because="two of each injection; this run needs those of all",
+    because="one may have ended by chance; this run needs all of them",
     sources=(LEDGER,),
 )
 CLAUSES: Final = (PROBED, BIT, OVER)
@@ -81,11 +81,11 @@ def faults_bit(events: RunEvents, options: FaultsBitOptions = FaultsBitOptions()
         "healed": len(over),
         **{f"bit.{fault}": count for fault, count in sorted(times.items())},
     }
-    enough = sum(min(times[fault], least) for fault, least in due.items())
+    owed = sum(min(times[fault], least) for fault, least in due.items())
     counts: dict[str, Count] = {
-        PROBED.name: (2 * len(looked), 2 * len(injections)),
-        BIT.name: (2 * enough, 2 * due.total()),
-        OVER.name: (2 * len(over), 2 * len(injections)),
+        PROBED.name: (len(looked), len(injections)),
+        BIT.name: (owed if owed < due.total() else len(bit), due.total()),
+        OVER.name: (len(over), len(injections)),
     }
     return Outcome(
         verdict=verdict,

@@ -30,10 +30,10 @@ LOOKED_AT: Final = (*FS, *LIVES)
 ONE_LOG: Final = Clause(
     name="one-log",
     says=SUMMARY,
-    compares="values polled, values acknowledged where some were polled, and answers of groups and "
-    "leaders",
+    compares="polls of a partition, acknowledged sends to it where somebody polled, and answers of "
+    "groups and leaders",
     floor=4,
-    because="two values, each sent and polled, are the least that can stand in a wrong order",
+    because="two sends and two polls are the least of which each can contradict another",
     sources=(CLIENTS,),
     blind="values that nobody polled, where nobody read to the end",
 )

@@ -19,7 +19,7 @@ harness and its ledger:
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import attrgetter
 from typing import Final, TypeAlias
 
@@ -89,11 +89,10 @@ REPLICAS: Final = Clause(
 CACHES: Final = Clause(
     name="caches",
     says="What one broker's cache shows goes back only over a restart",
-    compares="topics and partitions in answers of a broker's cache, beside an earlier answer of "
-    "the same process",
+    compares="answers of a broker's cache, beside an earlier one of the same process",
     floor=2,
-    because="without an observer each broker is asked of a topic in the end, and rarely before: a "
-    "topic and its partition, or two topics, that were asked of twice",
+    because="one may be as the one before by chance; without an observer each broker is asked of a "
+    "topic in the end, and rarely before",
     sources=(CLIENTS, LEDGER),
     blind="what went back between two answers",
 )
@@ -188,48 +187,62 @@ def _counts(
     caches: Count = "nobody asked for a broker's cache"
     settling: Count = "the cluster was not seen to settle"
     if not asked.isdisjoint(VERSIONED):
-        versions = _beside(each.key for each in sights if each.version is not None)
+        versions = _beside(
+            VERSIONS, ((each.operation, each.key) for each in sights if each.version is not None)
+        )
     if "metadata" in asked:
         shown: list[tuple[Operation, Hashable]] = [
             *((each.operation, each.operation.key) for each in topics),
             *((each.operation, each.key) for each in sights),
         ]
-        caches = _beside(
-            (what, life)
+        cached = (
+            (operation, (what, life))
             for operation, what in shown
             if operation.f == "metadata" and (life := lives.of(operation)) is not None
         )
+        caches = _beside(CACHES, cached)
         if caches < CACHES.floor and _asked_again(events.operations) < CACHES.floor:
             caches = "hardly a broker was asked again of a topic"
         if settled_at < float("inf"):
-            settling = sum(_known_before(own, settled_at) for own in partitions.values())
-            settling += _read_before(topics, settled_at)
+            known = (_known_before(own, settled_at) for own in partitions.values())
+            answers = chain(_read_before(topics, settled_at), *known)
+            settling = SETTLED.sightings(each.index for each in answers)
     else:
         settling = caches
-    led = ((each.key, each.leader_epoch) for each in sights if each.leader != NO_LEADER)
+    led = (
+        (each.operation, (each.key, each.leader_epoch))
+        for each in sights
+        if each.leader != NO_LEADER
+    )
+    replicas = ((each.operation, each.key) for each in sights if each.replicas is not None)
     return {
-        ISR.name: sum(each.isr is not None for each in sights),
-        LEADER.name: _beside(led),
+        ISR.name: ISR.sightings(each.operation.index for each in sights if each.isr is not None),
+        LEADER.name: _beside(LEADER, led),
         VERSIONS.name: versions,
-        REPLICAS.name: _beside(each.key for each in sights if each.replicas is not None),
+        REPLICAS.name: _beside(REPLICAS, replicas),
         CACHES.name: caches,
         SETTLED.name: settling,
     }
 
 
-def _beside(groups: Iterable[Hashable]) -> int:
-    """How many have another of the same group before them."""
-    counts = Counter(groups)
-    return counts.total() - len(counts)
+def _beside(clause: Clause, shown: Iterable[tuple[Operation, Hashable]]) -> int:
+    """How much answers showed that others had shown before them. By answer: what it is of."""
+    known: dict[Hashable, int] = {}
+    return clause.sightings(
+        operation.index
+        for operation, what in shown
+        if known.setdefault(what, operation.index) != operation.index
+    )
 
 
 def _asked_again(operations: Iterable[Operation]) -> int:
     """How often a broker's cache was asked of a topic of which it had been asked, answered or
     not."""
-    return _beside((each.key, each.node) for each in operations if each.f == "metadata")
+    asked = Counter((each.key, each.node) for each in operations if each.f == "metadata")
+    return asked.total() - len(asked)
 
 
-def _read_before(topics: Sequence[Topic], settled_at: float) -> int:
+def _read_before(topics: Sequence[Topic], settled_at: float) -> Iterator[Operation]:
     """Answers of caches after settling about names of topics that had been read before."""
     read = {
         each.operation.key
@@ -237,13 +250,15 @@ def _read_before(topics: Sequence[Topic], settled_at: float) -> int:
         if each.operation.f == "describe" and _is_before(each, settled_at)
     }
     after = (each.operation for each in topics if _is_after(each, settled_at))
-    return sum(each.f == "metadata" and each.key in read for each in after)
+    return (each for each in after if each.f == "metadata" and each.key in read)
 
 
-def _known_before(sights: Sequence[Sight], settled_at: float) -> int:
+def _known_before(sights: Sequence[Sight], settled_at: float) -> Iterator[Operation]:
     """Answers of caches that what was shown before settling could contradict."""
-    known = any(_is_before(each, settled_at) for each in sights)
-    return sum(known and each.cached and _is_after(each, settled_at) for each in sights)
+    if any(_is_before(each, settled_at) for each in sights):
+        for each in sights:
+            if each.cached and _is_after(each, settled_at):
+                yield each.operation
 
 
 def _is_before(shown: Sight | Topic, settled_at: float) -> bool:

@@ -99,6 +99,8 @@ class Tally:
 
     findings: list[Finding] = field(default_factory=list)
     compared: Counter[str] = field(default_factory=Counter)
+    answers: list[int] = field(default_factory=list)
+    """Those that were compared with one before, for each value that they showed."""
 
     def add(self, clause: Clause, found: Iterable[Finding]) -> None:
         self.compared[clause.name] += 1
@@ -126,6 +128,7 @@ def monotonic_counters(events: RunEvents) -> Outcome:
 
 
 def _counts(tally: Tally, events: RunEvents) -> dict[str, Count]:
+    tally.compared[ANSWERS.name] = ANSWERS.sightings(tally.answers)
     done = {each.f for each in events.operations if each.ok}
     counts: dict[str, Count] = {
         each.name: tally.compared[each.name] for each in (SAVED, WATERMARKS, RECORDS, ANSWERS)
@@ -339,7 +342,7 @@ def _never_back(tally: Tally, sights: list[Sight], describe: Callable[[Sight, Si
         finding(describe(best, sight), [best.operation, sight.operation], clause=ANSWERS.name)
         for best, sight in falls(sights)
     ]
-    tally.compared[ANSWERS.name] += len(sights) - 1
+    tally.answers += (sight.operation.index for sight in sights[1:])
     tally.findings += wrong
 
 

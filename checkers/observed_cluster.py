@@ -107,7 +107,7 @@ DEAD_UNLISTED: Final = Clause(
 ALL_IN_SYNC: Final = Clause(
     name="all-in-sync",
     says="In peace, a replica whose broker lives is not out of sync for long",
-    compares="partitions in answers of brokers in peace",
+    compares="answers of brokers in peace that tell of partitions",
     floor=2,
     because="one partition, shown twice",
     sources=(LEDGER,),
@@ -582,7 +582,7 @@ def _all_in_sync(events: RunEvents, quiet: Sequence[Quiet], recovery_ns: int) ->
         for streak in _streaks(own, partial(_lacks, number))
         if machine.gave_ns(*_span(streak[0].operation, streak[-1].operation)) >= recovery_ns
     ]
-    compared = sum(len(own) for _, own in answers)
+    compared = ALL_IN_SYNC.sightings(each.operation.index for _, own in answers for each in own)
     return compared if compared >= ALL_IN_SYNC.floor else NO_PARTITIONS, findings
 
 

@@ -22,10 +22,10 @@ one name are judged apart (`folds.topic_ids`).
 """
 
 from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, takewhile
+from itertools import pairwise, repeat, takewhile
 from typing import Final
 
 from checkers.folds.log_ends import answered_limits, goes_back, hidden
@@ -200,7 +200,7 @@ def partition_data(events: RunEvents) -> Outcome:
         ONE_VALUE.name: len(acknowledged) + len(read) - len(_offsets(acknowledged, read)),
         KEPT.name: _covered(acknowledged, read, fetches),
         READABLE.name: (len(acknowledged) - len(unread), len(acknowledged)),
-        IN_ORDER.name: _successions(fetches),
+        IN_ORDER.name: IN_ORDER.sightings(_successions(fetches)),
         WRITTEN.name: len(read),
         LIMITS.name: len(limits) - len({each.limit for each in limits}),
     }
@@ -251,11 +251,15 @@ def _covered(acknowledged: Iterable[Claim], read: Iterable[Claim], fetches: Sequ
     return own + sum(times(claim) > 1 for claim in read)
 
 
-def _successions(fetches: Iterable[Fetch]) -> int:
-    """Records that follow another in an answer, and fetches that follow their consumer's last."""
-    asked = Counter(str(fetch_from(fetch.operation).get("consumer")) for fetch in fetches)
-    within = sum(max(0, len(fetch.records) - 1) for fetch in fetches)
-    return within + asked.total() - len(asked)
+def _successions(fetches: Iterable[Fetch]) -> Iterator[int]:
+    """Of records that follow another in an answer, and fetches that follow their consumer's last:
+    each time the answer."""
+    consumers: set[str] = set()
+    for fetch in fetches:
+        consumer = str(fetch_from(fetch.operation).get("consumer"))
+        compared = max(0, len(fetch.records) - 1) + (consumer in consumers)
+        yield from repeat(fetch.operation.index, compared)
+        consumers.add(consumer)
 
 
 def _final_end(fetches: Iterable[Fetch]) -> int | None:

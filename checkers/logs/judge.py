@@ -117,9 +117,9 @@ def _figures(whole: Log, found: Order, subscribed: Bools) -> dict[str, Ints]:
     polled = count(part[~found.sends])
     return {
         # What was sent contradicts nothing, as long as nobody polls.
-        "seen": polled
-        + np.where(polled, count(part[found.sends & ok]), 0)
-        + count(whole.part[facts]),
+        "seen": _answers(whole, found.rows[~found.sends])
+        + np.where(polled, _answers(whole, found.rows[found.sends & ok]), 0)
+        + _answers(whole, facts),
         "sent": count(part[found.sends]),
         "acknowledged": count(part[found.sends & ok & promised]),
         "polled": polled,
@@ -129,6 +129,14 @@ def _figures(whole: Log, found: Order, subscribed: Bools) -> dict[str, Ints]:
         "consumed_again": count(again),
         "max_consume_count": most,
     }
+
+
+def _answers(whole: Log, rows: Ints) -> Ints:
+    """By part: how many operations these rows are of, which are in the order of the log."""
+    part, index = whole.part[rows], whole.index[rows]
+    first = np.ones(len(rows), bool)
+    first[1:] = (np.diff(part) != 0) | (np.diff(index) != 0)
+    return np.bincount(part[first], minlength=len(whole.parts))
 
 
 def _counted(anomalies: Counts) -> dict[str, int]:

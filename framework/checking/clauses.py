@@ -39,8 +39,8 @@ def clauses_of(checker: Checker | None, name: str = "", summary: str = "") -> Se
             name=getattr(checker, "name", name),
             says=getattr(checker, "summary", summary),
             compares="observations",
-            floor=1,
-            because="its checker says no more of it",
+            floor=2,
+            because="one may be right by chance",
             sources=(CLIENTS,),
         )
     ]

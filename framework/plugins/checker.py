@@ -1,6 +1,7 @@
 """A checker: one property, over any number of runs at once, on Spark."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -49,7 +50,8 @@ class Clause:
     name: two or three words with hyphens, unique in its checker.
     says: what holds, as a sentence.
     compares: what is counted, as words that follow a number: "votes in an epoch".
-    floor: so many of them at least; never 1, for nothing is shown by one sighting.
+    floor: so many of them at least; never 1, for nothing is shown by one sighting: an answer, a
+        record, an injection, whatever it shows, does not fill it (`sightings`).
     because: why so many, and no more.
     sources: the contracts that it is judged by, the most trusted first.
     blind: what would break it and is not seen; empty if nothing is known.
@@ -62,6 +64,11 @@ class Clause:
     because: str
     sources: Sequence[str]
     blind: str = ""
+
+    def sightings(self, compared: Iterable[Hashable]) -> int:
+        """How much was compared; for each comparison: what it is a sighting of. No sighting makes
+        up for more than half of what is enough."""
+        return sum(min(each, self.floor // 2) for each in Counter(compared).values())
 
     def count(self, compared: int, why: str) -> Count:
         """What was compared; where that is below the floor because there was no occasion, why."""

@@ -20,7 +20,8 @@ def clean(*, lagging: str | None = None, quiet_ms: float = 5000) -> Story:
             story.hw(node, 20, 1, role="observer" if node in BROKERS else "follower")
             story.state(node, 20)
     story.final()
-    story.describe("t", shown(1, [4]), shown(1, [5], partition=1))
+    for _ in range(2):
+        story.describe("t", shown(1, [4]), shown(1, [5], partition=1))
     story.wait(quiet_ms)
     story.hw("c1", 21, 1)
     story.bstate("b3", "SHUTDOWN", "ACTIVE")

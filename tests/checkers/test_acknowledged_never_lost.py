@@ -77,6 +77,8 @@ def without_occasion(story: Story) -> set[str]:
 )
 def test_nodes_that_leave_something_out_are_unknown(left_out: str, clause: str) -> None:
     story = clean()
+    for name in ("u", "v"):
+        story.create(name, name)
     story.events = [each for each in story.events if each.type != left_out]
     result = judged(story)
     assert result.verdict is Verdict.UNKNOWN
@@ -151,8 +153,23 @@ def compared(many: int) -> Story:
     story.apply("c1", 20, "TopicRecord", name="t", topic_id=TOPIC)
     story.apply("c1", 21, "RemoveTopicRecord", topic_id=TOPIC)
     for number in range(many):
-        story.apply("c1", 22 + number, "TopicRecord", name="u", topic_id=OTHER)
+        story.apply("c1", 22 + 2 * number, "TopicRecord", name="u", topic_id=f"id {number}")
+        story.apply("c1", 23 + 2 * number, "RemoveTopicRecord", topic_id=f"id {number}")
+    for number in range(2):
+        story.create(f"u{number}", f"id {number}")
     return story
+
+
+@pytest.mark.parametrize(("created", "occasion"), [(0, False), (1, False), (2, True)])
+def test_where_clients_made_no_two_topics_none_could_stay_away(
+    created: int, occasion: bool
+) -> None:
+    """After one was deleted; what the log has of one topic is one sighting."""
+    story = compared(1)
+    story.operations = story.operations[: len(story.operations) - 2 + created]
+    (clause,) = (each for each in judged(story).clauses if each.name == "stays-away")
+    assert clause.verdict is (Verdict.UNKNOWN if occasion else None)
+    assert ("hardly a topic" in clause.note) != occasion
 
 
 @pytest.mark.parametrize("many", [0, 1, 2, 3])
@@ -161,7 +178,7 @@ def test_two_comparisons_are_enough_for_each_clause(many: int) -> None:
     counts = acknowledged_never_lost(story.run_events()).clauses
     assert counts == {
         **dict.fromkeys(("created", "deleted", "stays-away", "versions"), many),
-        "committed-first": (many, 1),
+        "committed-first": (many, 2),
     }
     expected = Verdict.VALID if many >= 2 else Verdict.UNKNOWN
     assert {each.verdict for each in judged(story).clauses} == {expected}

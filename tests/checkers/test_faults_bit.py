@@ -5,17 +5,55 @@ from typing import Any
 
 import pytest
 from contract import Plants
-from planted_endings import clean
+from judging import judged
 from planted_runs import Story, assert_valid
 
-from checkers.faults_bit import faults_bit
+from checkers.faults_bit import FaultsBit, faults_bit
 from framework.verdict import Verdict
+
+
+def clean() -> Story:
+    story = Story()
+    story.inject(1)
+    story.inject(2)
+    return story
 
 
 def test_faults_that_bit_and_healed_are_accepted() -> None:
     outcome = faults_bit(clean().run_events())
     assert_valid(outcome)
-    assert outcome.figures == {"injections": 1, "bit": 1, "healed": 1, "bit.partition": 1}
+    assert outcome.figures == {"injections": 2, "bit": 2, "healed": 2, "bit.partition": 2}
+
+
+def test_one_injection_shows_nothing() -> None:
+    """It was looked at before, in it and after it: that is one sighting of each."""
+    story = Story()
+    story.inject(1)
+    result = judged(FaultsBit(), story)
+    assert result.verdict is Verdict.UNKNOWN
+    assert {each.name: (each.compared, each.floor) for each in result.clauses} == dict.fromkeys(
+        ("probed-before", "bit", "over"), (1, 2)
+    )
+
+
+@pytest.mark.parametrize(("bit", "compared"), [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4)])
+def test_bites_count_that_are_owed_and_the_others_once_these_are_there(
+    bit: int, compared: int
+) -> None:
+    """Of four injections, two; and of another kind, all of one."""
+    story = Story()
+    for number in range(4):
+        story.inject(number, effective=number < bit)
+    story.inject(4, fault="kill")
+    assert (faults_bit(story.run_events()).clauses or {})["bit"] == (compared + 1, 3)
+
+
+def test_bites_of_one_kind_do_not_make_up_for_another() -> None:
+    story = Story()
+    for number in range(4):
+        story.inject(number)
+    story.inject(4, fault="kill", effective=False)
+    assert (faults_bit(story.run_events()).clauses or {})["bit"] == (2, 3)
 
 
 @pytest.mark.parametrize("plan", [{}, {"nemeses": []}, {"nemeses": ["none"]}])
@@ -95,7 +133,9 @@ def it_did_not_bite(story: Story) -> None:
     """As it is."""
 
 
-@PLANTED.violation("partition was seen to bite 1 times in 3 injections, 2 are asked for")
+@PLANTED.violation(
+    "partition was seen to bite 1 times in 3 injections, 2 are asked for", on=injected()
+)
 def few_of_them_bit(story: Story) -> None:
     story.inject(2, effective=False)
     story.inject(3, effective=False)
@@ -125,7 +165,7 @@ def test_some_dull_injections_among_sharp_ones_are_named() -> None:
     outcome = faults_bit(story.run_events())
     assert_valid(outcome)
     assert "injection 2" in outcome.note
-    assert outcome.clauses == {"probed-before": (6, 6), "bit": (4, 4), "over": (6, 6)}
+    assert outcome.clauses == {"probed-before": (3, 3), "bit": (2, 2), "over": (3, 3)}
 
 
 def test_the_look_before_is_found_among_what_else_the_ledger_says() -> None:

@@ -20,7 +20,7 @@ from framework.plugins.checker import Tables
 from framework.testing.judging import each_run
 from framework.verdict import Verdict
 from tests.checkers.logs.kafka_histories import Events, anything, singles, table, transactions
-from tests.checkers.logs.test_kafka_planted import CASES
+from tests.checkers.logs.test_kafka_planted import CASES, poll
 
 MALFORMED: Events = [
     {"type": "invoke", "process": 0, "f": "send", "value": 7},
@@ -218,7 +218,7 @@ def contract(case: Any, name: str) -> Any:
 
     return case(
         judge=outcome,
-        clean=next(iter(CASES.values()))[0],
+        clean=CASES["inconsistent-offsets"][0] + poll(3, (2, "c")),
         planted={
             each: ((planted[2],), lambda planted=planted: planted[1])
             for each, planted in CASES.items()

@@ -105,4 +105,6 @@ def test_what_nothing_could_contradict_is_unknown(tmp_path: Path, model: str, ca
 def test_one_read_of_what_was_done_shows_something(tmp_path: Path, model: str) -> None:
     key, operations = READS[model]
     verdict, seen = judged(tmp_path, model, {key: operations})
-    assert verdict is Verdict.VALID and seen > 0
+    assert seen > 0 and (verdict is Verdict.VALID) == (seen > 1), "one answer is no more than one"
+    verdict, again = judged(tmp_path, model, {key: operations, f"another {key}": operations})
+    assert verdict is Verdict.VALID and again == 2 * seen

@@ -70,7 +70,7 @@ def test_of_many_cases_five_of_each_key_are_reported_and_all_are_counted() -> No
                 *fetch(0, (0, 1), consumer="b"),
             ],
             {"sent": 4, "acknowledged": 1, "polled": 3, "without_final_read": 1},
-            3 + 2 + 2,
+            2 + 2 + 2,
         ),
         # What nobody polls contradicts nothing.
         (AB, {"sent": 2, "acknowledged": 2, "unpolled": 2, "without_final_read": 1}, 0),
@@ -82,7 +82,7 @@ def test_of_many_cases_five_of_each_key_are_reported_and_all_are_counted() -> No
         (
             AB + read_all(2, 1) + poll(2, (0, "a"), (1, "b")) + poll(2) + poll(2),
             {"sent": 2, "acknowledged": 2, "polled": 2},
-            4,
+            1 + 1,
         ),
         # Two values, one of them three times; another client has no part in it.
         (
@@ -90,7 +90,7 @@ def test_of_many_cases_five_of_each_key_are_reported_and_all_are_counted() -> No
             + poll(1, (1, "b")) + subscribe(2, 1) + poll(2, (0, "a"), (1, "b")),
             {"sent": 2, "acknowledged": 2, "polled": 7, "consumed_again": 2,
              "max_consume_count": 3, "nonmonotonic-poll (allowed)": 2, "without_final_read": 1},
-            9,
+            1 + 4,
         ),
     ],
 )  # fmt: skip

@@ -96,11 +96,17 @@ def test_what_others_know_to_have_taken_effect_must_not_be_lost() -> None:
 
 def test_what_was_seen_can_contradict_something() -> None:
     """What is sent does where something is polled; what groups and leaders say does by itself."""
-    assert [judged(e)["1"]["seen"] for e in (AB, AB + poll(1, (0, "a")))] == [0, 3]
+    assert [judged(e)["1"]["seen"] for e in (AB, AB + poll(1, (0, "a")))] == [0, 2]
     facts = commit(1) + committed(1) + fetch(0)
     assert judged(facts)["t/0"]["seen"] == 3
     refused = send(0, (None, "c"), type_="fail")
-    assert judged(AB + refused + poll(1, (0, "a")))["1"]["seen"] == 3
+    assert judged(AB + refused + poll(1, (0, "a")))["1"]["seen"] == 2
+
+
+def test_an_answer_is_one_sighting_however_many_values_it_shows() -> None:
+    once = AB + poll(1, (0, "a"), (1, "b"))
+    assert judged(once)["1"]["seen"] == 2
+    assert judged(once + poll(2, (0, "a"), (1, "b")))["1"]["seen"] == 3
 
 
 def test_figures_count_what_was_sent_and_polled() -> None:

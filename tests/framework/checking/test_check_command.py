@@ -163,8 +163,7 @@ def test_whole_numbers_are_exact(wrote: str, shown: str, code: int, tmp_path: Pa
     lines = [
         event("write", "invoke", wrote),
         event("write", "ok", wrote),
-        event("read", "invoke", "null"),
-        event("read", "ok", shown),
+        *2 * [event("read", "invoke", "null"), event("read", "ok", shown)],
     ]
     path = tmp_path / "h.jsonl"
     path.write_text("".join(lines))
@@ -322,7 +321,8 @@ def test_a_runs_own_history_is_read_as_its_checker_reads_it(
 ) -> None:
     """A cas that was turned away saw no other value."""
     read = ("x", "read", None, "ok", None)
-    lines = events(read, ("x", "write", 1, "ok", None), ("x", "cas", [1, 2], "fail", None))
+    write, cas = ("x", "write", 1, "ok", None), ("x", "cas", [1, 2], "fail", None)
+    lines = events(read, read, write, cas)
     lines[-1] |= {"error": ["NO_LEADER", "nobody leads"], "node": "n1", "ext": ext}
     history = save(tmp_path / "history.jsonl", lines)
     assert check([history], model="register") == code

@@ -103,10 +103,12 @@ def test_a_finding_breaks_its_clause_and_no_other() -> None:
 
 
 def test_a_checker_without_clauses_is_one() -> None:
-    row = outcome_row("r", "c", "", weighed({"c": 1}, []))
+    row = outcome_row("r", "c", "", weighed({"c": 2}, []))
     assert checker_result("c", "All is well", [row]).verdict is Verdict.VALID
+    once = outcome_row("r", "c", "", weighed({"c": 1}, []))
+    assert checker_result("c", "All is well", [once]).verdict is Verdict.UNKNOWN
     (clause,) = checker_result("c", "All is well", [row]).clauses
-    assert clause.says == "All is well" and clause.compared == 1
+    assert clause.says == "All is well" and clause.compared == 2
 
 
 def test_verdict_json_has_them_and_the_table_their_share() -> None:
