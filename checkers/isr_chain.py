@@ -272,7 +272,7 @@ def isr_chain(events: RunEvents) -> Outcome:
     }
     once = _one_occasion(events)
     for clause in (REQUESTS, JOINS, MEMBERS):
-        if once and by_clause[clause.name] in (1, (1, 0), (1, 1)):
+        if once and by_clause[clause.name] in (1, (1, 1)):
             by_clause[clause.name] = once
     figures = {"partitions": len(partitions), "records": sum(map(len, links.values()))}
     return weighed(by_clause, findings, figures)

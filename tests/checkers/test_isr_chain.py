@@ -12,7 +12,8 @@ from judging import assert_unknown, clause_of, judged, silent
 from planted_isr import changed, source
 from planted_runs import NODES, TOPIC, Story, assert_invalid, assert_valid, change, item, shown
 
-from checkers.isr_chain import IsrChain
+from checkers.folds.isr import State
+from checkers.isr_chain import Counts, Gaps, IsrChain, Link, _joins, _members, _requests
 from checkers.isr_chain import isr_chain as judge
 from framework.evidence.changes import (
     BrokerFenced,
@@ -1000,3 +1001,182 @@ def test_chain_agrees_with_brute_force(steps: list[tuple[int, set[int], bool]]) 
     story.decide("AlterPartition", source(99, partition=7), [], verdict=95)
     found = {each.clause for each in judge(story.run_events()).findings}
     assert (not found & {"clean-election", "asked-joins"}) == right
+
+
+# --- counts, and what gave no occasion ------------------------------------------------------------
+
+
+IDLE = "no fault was injected, and no client did anything to a broker or an ISR"
+FIRST = "clients were shown the first version of each partition alone"
+SILENT = "by the run's settings its nodes write no events"
+NOBODY = "no client asked for an ISR change"
+
+
+def idle() -> Story:
+    return Story()
+
+
+def busy() -> Story:
+    """Something was done, and nobody saw of what."""
+    story = Story()
+    story.inject(victims={"b1": {}})
+    return story
+
+
+def seen() -> Story:
+    story = busy()
+    story.describe("t", shown(0, [4, 5]))
+    return story
+
+
+def asked() -> Story:
+    story = seen()
+    story.alter(0, [4], type="fail", error="X")
+    return story
+
+
+@pytest.mark.parametrize(
+    ("function", "counts", "story", "told", "silent"),
+    [
+        (_requests, Counts(accepted=2, accepted_known=1), asked, (1, 2), (1, 0)),
+        (_requests, Counts(decisions=3), busy, 3, 3),
+        (_requests, Counts(), idle, IDLE, IDLE),
+        (_requests, Counts(), seen, FIRST, FIRST),
+        (_requests, Counts(), busy, 0, SILENT),
+        (_requests, Counts(), asked, 0, SILENT),
+        (_joins, Counts(joins=3, joins_known=2), busy, (2, 3), 2),
+        (_joins, Counts(joins=3), busy, (0, 3), SILENT),
+        (_joins, Counts(), idle, IDLE, SILENT),
+        (_joins, Counts(), busy, 0, SILENT),
+        (_members, Counts(members=2), busy, 2, 2),
+        (_members, Counts(members=2, joined=1), busy, 2, 2),
+        (_members, Counts(accepted=1), asked, 0, 0),
+        (_members, Counts(accepted=1, joined=1), asked, 0, 0),
+        (_members, Counts(joined=1), busy, 0, SILENT),
+        (_members, Counts(), asked, 0, 0),
+        (_members, Counts(), idle, IDLE, IDLE),
+        (_members, Counts(), seen, FIRST, FIRST),
+        (_members, Counts(), busy, NOBODY, NOBODY),
+    ],
+)
+def test_what_was_too_little_is_told_by_what_clients_and_the_ledger_say(
+    function: Any, counts: Counts, story: Any, told: Any, silent: Any
+) -> None:
+    events = story().run_events()
+    assert function(counts, events) == told
+    quiet = replace(events, plan={**events.plan, "capabilities": []})
+    assert function(counts, quiet) == silent
+
+
+def test_once_is_told_beside_what_clients_do_otherwise() -> None:
+    """One that joined, by one decision; and nothing that clients did to a broker."""
+    story = Story(plan={"nodes": {name: {"roles": [role]} for name, role in ROLES.items()}})
+    for place, broker in enumerate((5, 6)):
+        story.broker(3 + place, broker, EPOCHS[broker])
+        unfence(story, 6 + place, broker)
+    for offset, version, isr in ((30, 0, [6, 5]), (31, 1, [6]), (32, 2, [6, 5])):
+        story.partition(offset, version, isr, leader=6)
+    story.decide("AlterPartition", source(1, broker_id=6), [32])
+    story.inject(victims={"b1": {}})
+    story.create("u")
+    counts = judge(story.run_events()).clauses
+    once = "1 faults met a broker, and no client asked for an ISR change"
+    for clause in ("request-is-a-record", "asked-joins", "members-in-service"):
+        assert counts[clause] == once
+
+
+def test_partition_of_which_no_record_is_known_has_none_too_few() -> None:
+    assert judge(changed(records=False).run_events()).clauses["one-chain"] == 0
+
+
+def test_steps_that_skip_a_version_are_no_joins() -> None:
+    story = clean()
+    before = judge(story.run_events()).clauses["asked-joins"]
+    story.partition(70, 0, [4], partition_id=6)
+    story.partition(71, 2, [4, 5], partition_id=6)
+    assert judge(story.run_events()).clauses["asked-joins"] == before
+
+
+def test_joins_are_counted_behind_one_of_which_nothing_is_known() -> None:
+    story = clean()
+    known, every = compared(story)["asked-joins"]
+    states = enumerate(([6, 5], [6], [6, 5], [6], [6, 5]))
+    for version, isr in states:
+        story.partition(7_000 + version, version, isr, partition_id=6, leader=6)
+    story.decide("AlterPartition", source(3, partition=6, broker_id=6), [7_004], as_of=60)
+    assert compared(story)["asked-joins"] == (known + 1, every + 2)
+
+
+def test_members_of_whom_nothing_is_known_are_too_few() -> None:
+    """Not: nobody joined."""
+    story = busy()
+    story.partition(30, 0, [6], leader=6)
+    story.partition(31, 1, [6, 5], leader=6)
+    assert judge(story.run_events()).clauses["members-in-service"] == 0
+
+
+@PLANTED.violation("takes broker 5 into the ISR")
+def member_that_was_fenced_beside_one_of_whom_nothing_is_known(story: Story) -> None:
+    fence(story, 33, 5)
+    story.partition(34, 3, [6], partition_id=4, leader=6)
+    story.partition(35, 4, [6, 5, 1], partition_id=4, leader=6)
+    story.decide("AlterPartition", source(3, partition=4, broker_id=6), [35])
+
+
+def test_what_is_on_a_disk_alone_and_not_committed_says_nothing() -> None:
+    story = clean()
+    head = {"source": DISK, "epoch": 1}
+    state = {"topic_id": TOPIC, "partition": 0, "isr": (9,), "leader": 9, "leader_epoch": 7}
+    story.tell(PartitionChanged, "c1", **head, offset=99, partition_epoch=9, **state)
+    story.tell(BrokerFenced, "c1", **head, offset=71, broker_id=5, broker_epoch=EPOCHS[5])
+    joined(story, 70)
+    assert_valid(judge(story.run_events()))
+
+
+def test_who_leads_behind_what_nobody_knows_may_be_anybody() -> None:
+    story = clean()
+    story.partition(70, 0, [4, 5], partition_id=6)
+    head = {"node": "c1", "incarnation": "1", "seq": 1, "epoch": 1}
+    story.evidence.append(EligibleForgotten(**head, offset=71, topic="t"))
+    story.partition(72, 2, [6], partition_id=6, leader=6, leader_epoch=1)
+    assert_valid(judge(story.run_events()))
+    story.partition(73, 3, [5], partition_id=6, leader=5, leader_epoch=2)
+    assert_invalid(judge(story.run_events()), "which was not in the ISR [6]")
+
+
+@pytest.mark.parametrize(
+    ("gap", "before", "after", "between"),
+    [
+        (5, 4, 6, True),
+        (5, 5, 6, False),
+        (5, 6, 7, False),
+        (5, 3, 4, False),
+        (5, None, 5, False),
+        (5, None, 6, True),
+        (0, None, 1, True),
+    ],
+)
+def test_gaps_lie_between_records(gap: int, before: int | None, after: int, between: bool) -> None:
+    def link(offset: int) -> Link:
+        (change,) = records_of(offset)
+        return Link(offset, 1, 0, State(4, 0, frozenset()), change)
+
+    first = None if before is None else link(before)
+    assert Gaps((gap,)).between(first, link(after)) is between
+
+
+def records_of(offset: int) -> list[PartitionState]:
+    story = Story()
+    story.partition(offset, 1, [4])
+    return list(story.run_events().of(PartitionState))
+
+
+def test_decision_on_a_first_record_has_none_before_it() -> None:
+    story = clean()
+    story.decide("AlterPartition", source(5, partition=1), [20])
+    assert_valid(judge(story.run_events()))
+
+
+@PLANTED.violation("named epoch 99 of broker 5")
+def member_of_another_epoch_behind_one_that_has_none(story: Story) -> None:
+    accepted_with(story, isr_epochs=[-1, 99])
