@@ -507,7 +507,7 @@ def _deaths(events: RunEvents, nodes: Nodes) -> Iterator[tuple[FaultRecord, int]
     """Faults that took nodes from the system and left most of it alone, as did no other meanwhile;
     and by when the others missed those nodes."""
     for fault in events.faults:
-        since_ns = missed_by_ns(events, fault.injected_ns or 0)
+        since_ns = missed_by_ns(events, nodes, fault.injected_ns or 0)
         until_ns = fault.over_ns or FOREVER_NS
         if fault.gone and fault.effective and since_ns < until_ns:
             meanwhile = [each for each in events.faults if _meets(each, fault)]

@@ -104,11 +104,10 @@ def _said_s(plan: Mapping[str, Recorded], name: str, otherwise: float) -> float:
     return said if isinstance(said, int | float) and said > 0 else otherwise
 
 
-def missed_by_ns(events: RunEvents, since_ns: int) -> int:
-    """The moment by which most nodes, left alone since then, miss those who are gone: if a fault
-    ended shortly before, they may first have had to get over that."""
-    plan = events.plan
-    machine = events.machines.among(*(plan.get("nodes") or {}))
+def missed_by_ns(events: RunEvents, nodes: Iterable[str], since_ns: int) -> int:
+    """The moment by which these nodes, of which most have been left alone since then, miss those
+    who are gone: if a fault ended shortly before, they may first have had to get over that."""
+    plan, machine = events.plan, events.machines.among(*nodes)
     ended = [
         each.over_ns
         for each in events.faults

@@ -63,10 +63,11 @@ def _silences(events: RunEvents) -> Iterator[Silence]:
     """Of brokers' nodes that were gone for long enough while most nodes were left alone."""
     nodes: Mapping[str, Recorded] = events.plan.get("nodes") or {}
     ids, stretches = ids_of(events.plan), owed(events.faults, nodes)
+    votes = voters(events.plan)
     for gone, begin_ns, end_ns in _absences(events.faults):
         for stretch in stretches:
             since_ns = max(begin_ns, stretch.begin_ns)
-            due_ns = missed_by_ns(events, since_ns)
+            due_ns = missed_by_ns(events, votes, since_ns)  # who fences is one of them
             if due_ns > min(end_ns, stretch.end_ns):
                 continue
             for node in gone:

@@ -24,6 +24,9 @@ from framework.run.settings import node_settings
 
 ROOM: Final = 3
 """So many that last have room in a main phase, or none lasts."""
+BUSY: Final = 1.4
+"""So many times as long may nodes take to whom a busy machine does not give all of the time, or who
+first have to get over the fault before."""
 LOOKS: Final = 2.5
 """So many rounds of an observer's questions hold two whole ones."""
 
@@ -181,7 +184,7 @@ def _lasting_s(options: Options, fencing_s: Callable[[], float]) -> float:
     twice after that; none in a main phase too short for three."""
     if options.lasting_s is not None:
         return options.lasting_s
-    lasting_s = fencing_s() + LOOKS * options.observe_s
+    lasting_s = BUSY * fencing_s() + LOOKS * options.observe_s
     return lasting_s if options.time_limit_s >= ROOM * lasting_s else 0.0
 
 

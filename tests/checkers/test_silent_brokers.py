@@ -198,12 +198,14 @@ def test_fewer_than_are_enough_were_no_occasion_and_are_judged(
 def test_controllers_that_waited_for_no_core_were_not_held_up(
     waited_ms: int, measured: bool, accused: bool
 ) -> None:
-    """On a machine of which many wanted the cores; a node that was not measured may have waited."""
+    """On a machine of which many wanted the cores; a controller that was not measured may have
+    waited, a broker that waited fences nobody."""
     story = noticed(after_s=11, reported_s=12)
     begin_ms = story.killed_ns // MS
     spans = [[begin_ms, begin_ms + 10_000, 9_000]]
     nodes: dict[str, list[list[int]]] = {node: [] for node in NODES}
     nodes["c2"] = [[begin_ms, begin_ms + 10_000, waited_ms]]
+    nodes["b2"] = [[begin_ms, begin_ms + 10_000, 9_000]]
     if not measured:
         del nodes["c3"]
     story.plan = {**story.plan, "machine": {"took": spans, "lost": [], "nodes": nodes}}

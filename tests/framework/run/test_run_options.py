@@ -24,10 +24,12 @@ def test_two_threads_a_node_where_that_is_enough() -> None:
 
 
 def test_some_faults_last_until_a_silent_node_is_fenced_and_asked_for() -> None:
-    """The node fences within 10 s, and two rounds of the observer take 5 s at most."""
-    lasts = {limit_s: lasting(lasting_s=None, time_limit_s=limit_s) for limit_s in (45.0, 44.9)}
-    assert lasts == {45.0: 15.0, 44.9: 0.0}, "none in a phase too short for three"
-    assert lasting(lasting_s=None, settings=("broker.lease.ms=6000",)) == 16.0
+    """The node fences within 10 s, 14 on a busy machine, and two rounds of the observer take 5 s at
+    most."""
+    lasts = {limit_s: lasting(lasting_s=None, time_limit_s=limit_s) for limit_s in (57.0, 56.9)}
+    assert lasts == {57.0: 19.0, 56.9: 0.0}, "none in a phase too short for three"
+    changed = lasting(lasting_s=None, settings=("broker.lease.ms=6000",), time_limit_s=100.0)
+    assert changed == pytest.approx(20.4)
     assert lasting(lasting_s=3.5) == 3.5
 
 
