@@ -72,6 +72,11 @@ class Cluster(Loopback):
         (reported,) = metadata(self.client[name], topic)
         return bool(reported.partitions)
 
+    def replicas(self, topic: str) -> set[tuple[int, ...]]:
+        """Of its partitions, as some living broker tells them."""
+        (reported,) = metadata(self.client[self.alive()[0]], topic)
+        return {tuple(each.replica_nodes) for each in reported.partitions}
+
     def topics(self) -> set[str]:
         """All names, as some living broker tells them."""
         return {str(each.name) for each in metadata(self.client[self.alive()[0]], None)}

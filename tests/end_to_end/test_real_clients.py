@@ -296,8 +296,9 @@ def tool(main: str, *arguments: str) -> str:
     return done.stdout + done.stderr
 
 
-def test_kafkas_own_tools(cluster):
-    """Java's clients: a topic, records of an idempotent producer, a group that reads them all."""
+def test_kafkas_own_tools(cluster, tmp_path):
+    """Java's clients: a topic, records of an idempotent producer, a group that reads them all, and
+    the topic moves to other replicas."""
     at = ("--bootstrap-server", cluster.servers)
     asked = ("--create", "--topic", "tools", "--partitions", "3", "--replication-factor", "3")
     assert "Created topic tools" in tool("TopicCommand", *at, *asked)
@@ -322,6 +323,16 @@ def test_kafkas_own_tools(cluster):
     }
     assert consumed == acknowledged
     assert all(each["success"] for each in read if each["name"] == "offsets_committed")
+    plan = tmp_path / "plan.json"
+    moves = [{"topic": "tools", "partition": number, "replicas": [6, 4]} for number in range(3)]
+    plan.write_text(json.dumps({"version": 1, "partitions": moves}))
+    execute, verify = (
+        (*at, each, "--reassignment-json-file", str(plan)) for each in ("--execute", "--verify")
+    )
+    assert "Successfully started" in tool("reassign.ReassignPartitionsCommand", *execute)
+    until(lambda: cluster.replicas("tools") == {(6, 4)})
+    said = tool("reassign.ReassignPartitionsCommand", *verify, "--preserve-throttles")
+    assert said.count("is completed") == 3
 
 
 # --- groups -------------------------------------------------------------------------------

@@ -57,6 +57,9 @@ ROUNDING_NS: Final = 2_000_000
 LOST: Final = frozenset({77, 102})
 """STALE_BROKER_EPOCH, BROKER_ID_NOT_REGISTERED: the registration is another's, or nobody's."""
 
+ACCEPTED: Final = frozenset({0, 108})
+"""Of changes of ISRs. NEW_LEADER_ELECTED: it completed a reassignment, and another one leads."""
+
 _HEAD: Final[Mapping[str, type]] = {
     "node": str,
     "incarnation": str,
@@ -381,7 +384,7 @@ def _isr_decision(
         partition=item["partition"],
         leader_epoch=item["leader_epoch"],
         partition_epoch=item["partition_epoch"],
-        accepted=None if code is None else code == 0,
+        accepted=None if code is None else code in ACCEPTED,
         code=None if code is None else str(code),
         records=tuple(records),
     )

@@ -49,6 +49,7 @@ _FAILS: Final = (
     ErrorCode.illegal_generation,
     ErrorCode.unknown_member_id,
     ErrorCode.rebalance_in_progress,
+    ErrorCode.no_reassignment_in_progress,
 )
 
 OUTCOMES: Final = OutcomeTable(
@@ -71,6 +72,7 @@ OUTCOMES: Final = OutcomeTable(
             "list-offsets",
             "assignment",
             "committed",
+            "reassignments",
         }
     ),
     tags_retries=True,

@@ -100,6 +100,7 @@ _RECORDS: Final[Mapping[str, Callable[[Fields, Fields], Evidence]]] = {
     "RemoveTopicRecord": made.topic_removal,
     "PartitionRecord": made.partition,
     "IsrChangeRecord": made.partition_change,
+    "ReassignmentRecord": made.partition,
     "ConfigRecord": made.config,
     "AccessControlRecord": _add_rule,
     "RemoveAccessControlRecord": _remove_rule,

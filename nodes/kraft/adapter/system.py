@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from framework.evidence.kinds import Evidence
 from framework.history.event import Recorded
-from framework.plugins.capabilities import BROKER_LEASES, WATCHED_LOG
+from framework.plugins.capabilities import BROKER_LEASES, REASSIGNMENTS, WATCHED_LOG
 from framework.plugins.checker import Table
 from framework.plugins.dialect import Dialect
 from framework.plugins.host import Image
@@ -62,6 +62,7 @@ class KraftSystem(System):
                 "request-ids",
                 "strict-metadata-log",
                 "snapshots",
+                REASSIGNMENTS,
                 BROKER_LEASES,
                 WATCHED_LOG,
             }

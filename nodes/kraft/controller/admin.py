@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
 
 from kio.static.protocol import ResponsePayload
 
-from nodes.kraft.controller import acls, configs, elect_leaders, topics
+from nodes.kraft.controller import acls, configs, elect_leaders, reassignments, topics
 from nodes.kraft.controller.config import ControllerConfig
 from nodes.kraft.controller.draws import Draws
 from nodes.kraft.controller.elections import CanLead
@@ -20,6 +20,7 @@ from nodes.kraft.wire.api_keys import ApiKey
 if TYPE_CHECKING:
     from nodes.kraft.wire.requests import (
         AlterConfigsRequest,
+        AlterPartitionReassignmentsRequest,
         CreateAclsRequest,
         CreatePartitionsRequest,
         CreateTopicsRequest,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         ElectLeadersRequest,
         ImageRequest,
         IncrementalAlterConfigsRequest,
+        ListPartitionReassignmentsRequest,
     )
 
 
@@ -100,6 +102,22 @@ def _elect_leaders(
     return elect_leaders.elect_leaders(builder, request, context.can_lead, context.allows)
 
 
+def _alter_reassignments(
+    builder: RecordBatchBuilder,
+    request: AlterPartitionReassignmentsRequest,
+    context: DecisionContext,
+) -> ResponsePayload:
+    return reassignments.alter_reassignments(builder, request, context.can_lead, context.allows)
+
+
+def _list_reassignments(
+    builder: RecordBatchBuilder,
+    request: ListPartitionReassignmentsRequest,
+    context: DecisionContext,
+) -> ResponsePayload:
+    return reassignments.list_reassignments(builder.image, request, context.allows)
+
+
 def _decides(
     key: ApiKey[R], decision: Callable[[RecordBatchBuilder, R, DecisionContext], ResponsePayload]
 ) -> tuple[int, Decision]:
@@ -118,5 +136,7 @@ APIS: Final[dict[int, Decision]] = dict(
         _decides(api_keys.CREATE_ACLS, _create_acls),
         _decides(api_keys.DELETE_ACLS, _delete_acls),
         _decides(api_keys.ELECT_LEADERS, _elect_leaders),
+        _decides(api_keys.ALTER_PARTITION_REASSIGNMENTS, _alter_reassignments),
+        _decides(api_keys.LIST_PARTITION_REASSIGNMENTS, _list_reassignments),
     )
 )

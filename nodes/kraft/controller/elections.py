@@ -1,6 +1,6 @@
 """What becomes of partitions when a broker leaves or comes back.
 
-Every change raises the partition epoch by one, and the leader epoch if and only if the leader
+Every change here raises the partition epoch by one, and the leader epoch if and only if the leader
 changes (A.7.10). An ISR is never emptied: its last member stays in it without leading, and
 leads again when it comes back.
 """
@@ -41,7 +41,7 @@ def broker_leaves(
         isr = rest or partition.isr
         leader = partition.leader
         if leader == broker_id:
-            leader = _choose(partition, isr, able)
+            leader = choose(partition, isr, able)
         if (isr, leader) == (partition.isr, partition.leader):
             continue
         if len(records) == most:
@@ -61,7 +61,7 @@ def broker_returns(builder: RecordBatchBuilder, broker_id: BrokerId) -> None:
     )
 
 
-def _choose(
+def choose(
     partition: Partition, isr: tuple[BrokerId, ...], able: Callable[[BrokerId], bool]
 ) -> BrokerId:
     """The first replica, in order of preference, that is in sync and can lead; else -1."""

@@ -4,6 +4,7 @@ The request is a compare-and-set on the broker's epoch, the leader's and its epo
 partition's epoch. The checks and their order are those of Kafka's ReplicationControlManager.
 """
 
+from dataclasses import replace
 from typing import TypeAlias
 from uuid import UUID
 
@@ -14,9 +15,10 @@ from kio.static.protocol import Entity, ResponsePayload
 
 from nodes.kraft.controller.answers import NO_THROTTLE, Refusal, item_schema, make, schema_of
 from nodes.kraft.controller.elections import CanLead, change
+from nodes.kraft.controller.reassignment_rules import completed, record
 from nodes.kraft.controller.record_batch import RecordBatchBuilder
 from nodes.kraft.ids import BrokerId, PartitionIndex
-from nodes.kraft.metadata.image import NO_LEADER, Image, Partition
+from nodes.kraft.metadata.image import NO_LEADER, Image, Partition, PartitionKey
 
 AlterPartitionRequest: TypeAlias = v2.AlterPartitionRequest | v3.AlterPartitionRequest
 PartitionChange: TypeAlias = v2.PartitionData | v3.PartitionData
@@ -77,19 +79,32 @@ def _alter(
             leader_epoch=-1,
             partition_epoch=-1,
         )
-    # A record even where the set is as before: each success is then one record (D.2).
-    isr = tuple(member for member, _ in _proposed(asked))
     assert topic_id is not None, "found"
-    after = change(builder, (topic_id, index), isr, before.leader)
+    after = _changed(builder, (topic_id, index), asked, can_lead)
+    # Its own wish may have completed a reassignment, and given the partition to another.
+    led = after.leader == before.leader
     return make(
         schema,
         partition_index=asked.partition_index,
-        error_code=ErrorCode.none,
+        error_code=ErrorCode.none if led else ErrorCode.new_leader_elected,
         leader_id=after.leader,
         leader_epoch=after.leader_epoch,
         isr=after.isr,
         partition_epoch=after.partition_epoch,
     )
+
+
+def _changed(
+    builder: RecordBatchBuilder, key: PartitionKey, asked: PartitionChange, can_lead: CanLead
+) -> Partition:
+    """One record, even where the set is as before: each success is then one (D.2). With all that
+    were added to the replicas in sync, it is the one that completes their reassignment."""
+    before = builder.image.partitions[key]
+    wished = replace(before, isr=tuple(member for member, _ in _proposed(asked)))
+    done = completed(builder.image, wished, can_lead)
+    if done is wished:
+        return change(builder, key, wished.isr, before.leader)
+    return record(builder, key, done)
 
 
 def find(image: Image, topic_id: UUID | None, number: PartitionIndex) -> Partition:

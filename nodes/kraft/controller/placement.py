@@ -87,7 +87,8 @@ def assign_more(
         raise Refusal(
             ErrorCode.invalid_partitions, f"one request may create {MAX_PARTITIONS} partitions"
         )
-    replication = len(image.partitions[topic.topic_id, PartitionIndex(0)].replicas)
+    first = image.partitions[topic.topic_id, PartitionIndex(0)]
+    replication = len(first.replicas) - len(first.removing_replicas)
     if asked.assignments is None:
         active = sorted(each for each in image.brokers if can_lead(image, each))
         _check_replication(replication, active)

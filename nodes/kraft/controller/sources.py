@@ -6,11 +6,12 @@ from __future__ import annotations
 import uuid
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from kio.schema.allocate_producer_ids.v0.request import AllocateProducerIdsRequest
 from kio.schema.alter_partition.v2 import request as v2
 from kio.schema.alter_partition.v3 import request as v3
+from kio.schema.errors import ErrorCode
 from kio.schema.unregister_broker.v0.request import UnregisterBrokerRequest
 from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
@@ -24,7 +25,7 @@ from nodes.kraft.wire.heartbeats import (
     BrokerState,
     ControllerHeartbeatRequest,
 )
-from nodes.kraft.wire.records import IsrChangeRecord, Record
+from nodes.kraft.wire.records import IsrChangeRecord, ReassignmentRecord, Record
 
 if TYPE_CHECKING:
     from kio.schema.alter_partition.v2 import response as v2_response
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
     AlterPartitionResponse: TypeAlias = (
         v2_response.AlterPartitionResponse | v3_response.AlterPartitionResponse
     )
+
+ACCEPTED: Final = frozenset({ErrorCode.none, ErrorCode.new_leader_elected})
+"""Of changes of ISRs. The second one is the answer to a leader that leads no more, as what it asked
+for completed a reassignment."""
 
 Places: TypeAlias = dict[tuple[uuid.UUID | None, int], list[int]]
 """Topic id and partition -> offsets."""
@@ -133,7 +138,7 @@ def _places(records: Sequence[Record], base_offset: int) -> Places:
     """The offsets of each partition's records."""
     places: Places = defaultdict(list)
     for offset, record in enumerate(records, base_offset):
-        if isinstance(record, IsrChangeRecord):
+        if isinstance(record, IsrChangeRecord | ReassignmentRecord):
             places[record.topic_id, record.partition_id].append(offset)
     return places
 
@@ -146,7 +151,7 @@ def _isr_changes(
     codes = [int(each.error_code) for topic in response.topics for each in topic.partitions]
     codes = codes or [int(response.error_code)] * len(asked)  # refused as a whole
     keys = [(topic_id, each.partition_index) for topic_id, each in asked]
-    accepted = {key for key, code in zip(keys, codes, strict=True) if code == 0}
+    accepted = {key for key, code in zip(keys, codes, strict=True) if code in ACCEPTED}
     return tuple(
         {
             "topic_id": str(topic_id),
@@ -154,7 +159,7 @@ def _isr_changes(
             "leader_epoch": int(each.leader_epoch),
             "partition_epoch": int(each.partition_epoch),
             "code": code,
-            "records": places.get(key, []) if code == 0 or key not in accepted else [],
+            "records": places.get(key, []) if code in ACCEPTED or key not in accepted else [],
         }
         for (topic_id, each), key, code in zip(asked, keys, codes, strict=True)
     )

@@ -102,6 +102,11 @@ class Partition:
     removing_replicas: tuple[BrokerId, ...] = ()
     adding_replicas: tuple[BrokerId, ...] = ()
 
+    @property
+    def moves(self) -> bool:
+        """Whether its replicas are being changed."""
+        return bool(self.removing_replicas or self.adding_replicas)
+
 
 @dataclass(frozen=True, slots=True)
 class AccessRule:

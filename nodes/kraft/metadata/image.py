@@ -66,7 +66,9 @@ __all__ = [
     "metric_name",
 ]
 
-Edit: TypeAlias = wire.TopicRecord | wire.PartitionRecord | wire.IsrChangeRecord
+Edit: TypeAlias = (
+    wire.TopicRecord | wire.PartitionRecord | wire.IsrChangeRecord | wire.ReassignmentRecord
+)
 """Records that are applied many at a time: new topics, and all that is about partitions."""
 
 REMEMBERED_REQUESTS: Final = 10_000
@@ -79,7 +81,8 @@ class Image:
     """All metadata below some offset.
 
     Indexes of `partitions`: `in_sync` (broker id to the partitions that have it in their ISR),
-    `led` (broker id to how many it leads), `leaderless`. Of `access_rules`: `rules_by_key`. Of
+    `led` (broker id to how many it leads), `leaderless`, `reassigning` (their replicas are being
+    changed). Of `access_rules`: `rules_by_key`. Of
     `topic_ids`: `metric_names`, the topics with a '.' or '_' by their names in metrics.
     `requests` holds the answers of the latest forwarded requests (`request_bytes` in all), by
     request id; `request_order` their ids by number, oldest `first_request`. `checksum` is the
@@ -93,6 +96,7 @@ class Image:
     in_sync: Map[BrokerId, Map[PartitionKey, None]] = field(default_factory=Map)
     led: Map[BrokerId, int] = field(default_factory=Map)
     leaderless: Map[PartitionKey, None] = field(default_factory=Map)
+    reassigning: Map[PartitionKey, None] = field(default_factory=Map)
     configs: Map[ConfigKey, Map[str, str]] = field(default_factory=Map)
     access_rules: Map[AccessRule, None] = field(default_factory=Map)
     rules_by_key: Map[RuleKey, Map[AccessRule, None]] = field(default_factory=Map)
@@ -133,7 +137,9 @@ def apply(image: Image, record: wire.Record, offset: Offset) -> Image:
             return _set_fenced(image, record.broker_id, record.broker_epoch, fenced=False)
         case wire.UnregisterBrokerRecord():
             return _unregister(image, record)
-        case wire.TopicRecord(deleting=False) | wire.PartitionRecord() | wire.IsrChangeRecord():
+        case wire.TopicRecord(deleting=False) | wire.PartitionRecord():
+            return _edited(image, (record,))
+        case wire.IsrChangeRecord() | wire.ReassignmentRecord():
             return _edited(image, (record,))
         case wire.TopicRecord():
             return _mark_deleting(image, record)
@@ -174,7 +180,7 @@ def apply_all(image: Image, records: Iterable[wire.Record], base_offset: Offset)
 def _is_edit(record: wire.Record) -> bool:
     if isinstance(record, wire.TopicRecord):
         return not record.deleting
-    return isinstance(record, wire.PartitionRecord | wire.IsrChangeRecord)
+    return isinstance(record, wire.PartitionRecord | wire.IsrChangeRecord | wire.ReassignmentRecord)
 
 
 # --- brokers ------------------------------------------------------------------------------
@@ -293,6 +299,7 @@ def _edit(image: Image) -> PartitionEdit:
         in_sync=image.in_sync,
         led=image.led,
         leaderless=image.leaderless,
+        reassigning=image.reassigning,
         checksum=image.checksum,
     )
 
@@ -304,6 +311,8 @@ def _edited(image: Image, records: Iterable[Edit]) -> Image:
             edit.add(record)
         elif isinstance(record, wire.IsrChangeRecord):
             edit.change(record)
+        elif isinstance(record, wire.ReassignmentRecord):
+            edit.reassign(record)
         else:
             edit.add_topic(record)
     return replace(image, **edit.fields())

@@ -27,6 +27,7 @@ def indexed(image: Image) -> Image:
         in_sync=_grouped((id, key) for key, each in partitions.items() for id in each.isr),
         led=Map(Counter(each.leader for each in partitions.values() if each.leader != NO_LEADER)),
         leaderless=Map({key: None for key, each in partitions.items() if each.leader == NO_LEADER}),
+        reassigning=Map({key: None for key, each in partitions.items() if each.moves}),
         rules_by_key=_grouped((rule.key, rule) for rule in image.access_rules),
         metric_names=Map(_colliding(image.topic_ids)),
         request_bytes=sum(map(len, image.requests.values())),

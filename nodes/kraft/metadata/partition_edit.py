@@ -25,7 +25,12 @@ from nodes.kraft.metadata.entities import (
     metric_name,
     partition_of,
 )
-from nodes.kraft.wire.records import IsrChangeRecord, PartitionRecord, TopicRecord
+from nodes.kraft.wire.records import (
+    IsrChangeRecord,
+    PartitionRecord,
+    ReassignmentRecord,
+    TopicRecord,
+)
 
 
 class Fields(TypedDict):
@@ -38,6 +43,7 @@ class Fields(TypedDict):
     in_sync: Map[BrokerId, Map[PartitionKey, None]]
     led: Map[BrokerId, int]
     leaderless: Map[PartitionKey, None]
+    reassigning: Map[PartitionKey, None]
     checksum: int
 
 
@@ -55,6 +61,7 @@ class PartitionEdit:
         self._led = before["led"]
         self._counts: dict[BrokerId, int] = {}
         self._leaderless = before["leaderless"].mutate()
+        self._reassigning = before["reassigning"].mutate()
         self._checksum = before["checksum"]
 
     def fields(self) -> Fields:
@@ -79,6 +86,7 @@ class PartitionEdit:
             "in_sync": in_sync,
             "led": led,
             "leaderless": self._leaderless.finish(),
+            "reassigning": self._reassigning.finish(),
             "checksum": self._checksum % checksums.MODULUS,
         }
 
@@ -115,21 +123,8 @@ class PartitionEdit:
 
     def change(self, record: IsrChangeRecord) -> None:
         """Another ISR or leader of a partition."""
-        topic = self._topic(record.topic_id)
-        key = (topic.topic_id, record.partition_id)
-        before = self._partitions.get(key)
-        if before is None:
-            raise UnknownEntity(_name(topic, key[1]))
-        if record.partition_epoch != before.partition_epoch + 1:
-            raise StaleRecord(
-                f"{_name(topic, key[1])}: partition epoch {record.partition_epoch} after "
-                f"{before.partition_epoch}"
-            )
-        if record.leader_epoch != before.leader_epoch + (record.leader != before.leader):
-            raise StaleRecord(
-                f"{_name(topic, key[1])}: leader {before.leader} of epoch {before.leader_epoch} "
-                f"is followed by {record.leader} of epoch {record.leader_epoch}"
-            )
+        topic, key, before = self._before(record)
+        _check_leader_epoch(topic, before, record, moved=False)
         after = Partition(
             before.replicas,
             tuple(record.isr),
@@ -141,6 +136,42 @@ class PartitionEdit:
         )
         check_members(topic.name, after)
         self._put(key, before, after)
+
+    def reassign(self, record: ReassignmentRecord) -> None:
+        """Other replicas of a partition. Where one is taken away the leader epoch rises, whoever
+        leads: if it comes again, no fetch of its former life counts."""
+        topic, key, before = self._before(record)
+        gone = not set(before.replicas) <= set(record.replicas)
+        _check_leader_epoch(topic, before, record, moved=gone)
+        after = Partition(
+            tuple(record.replicas),
+            tuple(record.isr),
+            record.leader,
+            record.leader_epoch,
+            record.partition_epoch,
+            tuple(record.removing_replicas),
+            tuple(record.adding_replicas),
+        )
+        check_members(topic.name, after)
+        if not {*after.removing_replicas, *after.adding_replicas} <= set(after.replicas):
+            raise InvalidRecord(f"{_name(topic, key[1])}: moves what is no replica: {after}")
+        self._put(key, before, after)
+
+    def _before(
+        self, record: IsrChangeRecord | ReassignmentRecord
+    ) -> tuple[Topic, PartitionKey, Partition]:
+        """The topic, the key and the state of the partition that the record is the next of."""
+        topic = self._topic(record.topic_id)
+        key = (topic.topic_id, record.partition_id)
+        before = self._partitions.get(key)
+        if before is None:
+            raise UnknownEntity(_name(topic, key[1]))
+        if record.partition_epoch != before.partition_epoch + 1:
+            raise StaleRecord(
+                f"{_name(topic, key[1])}: partition epoch {record.partition_epoch} after "
+                f"{before.partition_epoch}"
+            )
+        return topic, key, before
 
     def remove_all(self, topic: Topic) -> None:
         """All partitions of a topic; the topic itself is the caller's."""
@@ -172,6 +203,10 @@ class PartitionEdit:
             self._leaderless[key] = None
         elif before is not None and was == NO_LEADER:
             del self._leaderless[key]
+        if after is not None and after.moves:
+            self._reassigning[key] = None
+        elif before is not None and before.moves:
+            del self._reassigning[key]
 
     def _put_members(
         self, key: PartitionKey, old: tuple[BrokerId, ...], new: tuple[BrokerId, ...]
@@ -196,6 +231,17 @@ class PartitionEdit:
         if broker_id != NO_LEADER:
             count = self._counts.get(broker_id)
             self._counts[broker_id] = by + (self._led.get(broker_id, 0) if count is None else count)
+
+
+def _check_leader_epoch(
+    topic: Topic, before: Partition, record: IsrChangeRecord | ReassignmentRecord, *, moved: bool
+) -> None:
+    """It rises by one with a new leader, or where replicas are `moved` away; else not."""
+    if record.leader_epoch != before.leader_epoch + (moved or record.leader != before.leader):
+        raise StaleRecord(
+            f"{_name(topic, record.partition_id)}: leader {before.leader} of epoch "
+            f"{before.leader_epoch} is followed by {record.leader} of epoch {record.leader_epoch}"
+        )
 
 
 def _name(topic: Topic, number: int) -> str:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from immutables import Map
 from kio.schema.errors import ErrorCode
 
-from nodes.kraft.ids import NO_OFFSET
+from nodes.kraft.ids import NO_OFFSET, BrokerId
 from nodes.kraft.metadata.image import Partition
 from nodes.kraft.partition import epochs, follower, leader
 from nodes.kraft.partition.state import (
@@ -71,22 +71,37 @@ def _assign(
         if partition.partition_epoch <= role.partition_epoch:
             return state, []
         if partition.leader_epoch == role.leader_epoch:
-            return _update(state, partition)
+            return _update(config, state, partition)
     if partition.leader == config.broker_id:
         lead, effects = leader.advance(_lead(config, state, partition, now_ms))
         return lead, [*_dismissed(state), *effects]
     return _follow(state, partition), _dismissed(state)
 
 
-def _update(state: PartitionState, partition: Partition) -> Step:
-    """Another ISR under the same leader: what was proposed is decided."""
+def _update(config: ReplicaConfig, state: PartitionState, partition: Partition) -> Step:
+    """Another ISR, or more replicas, under the same leader: what was proposed is decided."""
     role = state.role
     if isinstance(role, Leading):
         role = replace(
-            role, partition_epoch=partition.partition_epoch, isr=partition.isr, pending=None
+            role,
+            partition_epoch=partition.partition_epoch,
+            replicas=partition.replicas,
+            isr=partition.isr,
+            followers=_with_new(config, role.followers, partition),
+            pending=None,
         )
         return leader.advance(replace(state, role=role))
     return _follow(state, partition), []
+
+
+def _with_new(
+    config: ReplicaConfig, followers: Map[BrokerId, Progress], partition: Partition
+) -> Map[BrokerId, Progress]:
+    """Replicas that were added have nothing yet. None is taken away in a leader epoch."""
+    for replica in partition.replicas:
+        if replica not in followers and replica != config.broker_id:
+            followers = followers.set(replica, Progress(NO_OFFSET, -config.lag_max_ms))
+    return followers
 
 
 def _lead(

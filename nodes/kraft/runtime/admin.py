@@ -27,7 +27,6 @@ from nodes.kraft.runtime.forwarding import Forwarder
 from nodes.kraft.runtime.planes import Handler, Plane, Service, serves
 from nodes.kraft.security.authorizer import Requester
 from nodes.kraft.wire import api_keys
-from nodes.kraft.wire.api_keys import DESCRIBE_QUORUM
 from nodes.kraft.wire.codes import item_codes, with_code
 from nodes.kraft.wire.versions import NEWEST, newest_request, response_for
 
@@ -43,8 +42,8 @@ if TYPE_CHECKING:
 
 log: Final = logging.getLogger(__name__)
 
+READS: Final = frozenset({api_keys.DESCRIBE_QUORUM, api_keys.LIST_PARTITION_REASSIGNMENTS})
 """Forwarded requests that change nothing: it does not matter what became of an attempt."""
-
 
 MAX_ITEMS: Final = 10_000
 """Topics, resources, rules of one forwarded request (B.10: records an operation)."""
@@ -199,7 +198,8 @@ def _fields(entity: DataclassInstance) -> Iterator[object]:
 
 
 def _changes(request: RequestPayload) -> bool:
-    return not DESCRIBE_QUORUM.of(request) and not getattr(request, "validate_only", False)
+    reads = request.__api_key__ in READS
+    return not reads and not getattr(request, "validate_only", False)
 
 
 def time_to_forward_s(config: Config, request: RequestPayload) -> float:

@@ -39,6 +39,8 @@ class Changes:
         match record:
             case wire.IsrChangeRecord() | wire.PartitionRecord() if record.topic_id is not None:
                 self._touched.append((offset, record.topic_id, record.partition_id))
+            case wire.ReassignmentRecord() if record.topic_id is not None:
+                self._touched.append((offset, record.topic_id, record.partition_id))
             case wire.RemoveTopicRecord() if record.topic_id is not None:
                 topic = before.topics.get(record.topic_id)
                 for number in topic.indexes() if topic is not None else ():

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kio.schema.alter_partition.v3 import request as wire
-from kio.schema.alter_partition.v3.response import AlterPartitionResponse
+from kio.schema.alter_partition.v3.response import AlterPartitionResponse, PartitionData
 from kio.schema.errors import ErrorCode
 from kio.schema.types import BrokerId
 from kio.static.primitive import i32, i64
@@ -109,9 +109,17 @@ class IsrChanges:
                     del self._proposals[key]
                 if code != ErrorCode.none:
                     log.debug("ISR %s of %s-%d: %s", proposal.isr, *key, code.name)
-                epoch = PartitionEpoch(answer.partition_epoch)
-                self._answered(key, IsrAnswered(proposal, code, answer.isr, epoch))
+                self._answered(key, answer_to(proposal, answer))
         return not left
+
+
+def answer_to(proposal: Proposal, answer: PartitionData) -> IsrAnswered:
+    """What the controller's answer says. Where it completed a reassignment the partition has
+    another leader epoch, if not another leader: what it is, the metadata will say."""
+    code = ErrorCode(answer.error_code)
+    if code == ErrorCode.none and int(answer.leader_epoch) != proposal.leader_epoch:
+        code = ErrorCode.new_leader_elected
+    return IsrAnswered(proposal, code, answer.isr, PartitionEpoch(answer.partition_epoch))
 
 
 def _request(

@@ -24,6 +24,7 @@ class PartitionFold:
     leader: int
     leader_epoch: int
     version: int
+    adding: tuple[int, ...] = ()
 
 
 @dataclass
@@ -102,7 +103,7 @@ class Fold:
                 self._remove(record, offset)
             case wire.PartitionRecord():
                 self._partition(record, offset)
-            case wire.IsrChangeRecord():
+            case wire.IsrChangeRecord() | wire.ReassignmentRecord():
                 self._change(record, offset)
             case wire.ConfigRecord() if record.resource_type == 2:
                 if record.resource_name not in self.names:
@@ -190,23 +191,45 @@ class Fold:
         self.partitions[record.topic_id, number] = partition
         self._put((record.topic_id, number), partition, record, offset)
 
-    def _change(self, record: wire.IsrChangeRecord, offset: int) -> None:
+    def _change(self, record: wire.IsrChangeRecord | wire.ReassignmentRecord, offset: int) -> None:
         key = (record.topic_id, int(record.partition_id))
         partition = self.partitions.get(key)
         if partition is None:
             raise _bad(offset, f"an ISR of no partition {key}")
         if record.partition_epoch != partition.version + 1:
             raise _bad(offset, f"{key}: version {record.partition_epoch} after {partition.version}")
+        gone = isinstance(record, wire.ReassignmentRecord) and not (
+            set(partition.replicas) <= set(record.replicas)
+        )
         rises = record.leader_epoch - partition.leader_epoch
-        if rises != (record.leader != partition.leader):
+        if rises != (record.leader != partition.leader or gone):
             raise _bad(offset, f"{key}: leader epoch rises by {rises}: {partition} {record}")
+        if isinstance(record, wire.ReassignmentRecord):
+            self._move(key, partition, record, offset)
         self._put(key, partition, record, offset)
+
+    def _move(
+        self, key: Key, partition: PartitionFold, record: wire.ReassignmentRecord, offset: int
+    ) -> None:
+        """It begins with those that come, and ends without others. Before that nobody goes but who
+        is not to come after all."""
+        before, after = set(partition.replicas), set(map(int, record.replicas))
+        adding, removing = set(record.adding_replicas), set(record.removing_replicas)
+        if adding | removing:
+            right = after - before <= adding and removing <= before
+            right = right and before - after <= set(partition.adding)
+        else:
+            right = after <= before
+        if not right:
+            raise _bad(offset, f"{key}: replicas {sorted(before)} become {record}")
+        partition.replicas = tuple(map(int, record.replicas))
+        partition.adding = tuple(map(int, record.adding_replicas))
 
     def _put(
         self,
         key: Key,
         partition: PartitionFold,
-        record: wire.PartitionRecord | wire.IsrChangeRecord,
+        record: wire.PartitionRecord | wire.IsrChangeRecord | wire.ReassignmentRecord,
         offset: int,
     ) -> None:
         isr = tuple(map(int, record.isr))

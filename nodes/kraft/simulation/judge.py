@@ -28,7 +28,7 @@ from nodes.kraft.wire.heartbeats import (
     BrokerHeartbeatResponse,
     BrokerState,
 )
-from nodes.kraft.wire.records import FenceBrokerRecord, IsrChangeRecord
+from nodes.kraft.wire.records import FenceBrokerRecord, IsrChangeRecord, ReassignmentRecord
 
 if TYPE_CHECKING:
     from nodes.kraft.simulation.machine import Control, Machine
@@ -108,7 +108,9 @@ class Judge:
             for value in effect.records
         ]
         records = map(self.world.ledger.states.record, values)
-        changes = (each for each in records if isinstance(each, IsrChangeRecord))
+        changes = (
+            each for each in records if isinstance(each, IsrChangeRecord | ReassignmentRecord)
+        )
         return {(each.topic_id, PartitionIndex(each.partition_id)) for each in changes}
 
     def _fencing(

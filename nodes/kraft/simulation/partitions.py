@@ -27,7 +27,6 @@ from nodes.kraft.ids import (
     BrokerId,
     LeaderEpoch,
     Offset,
-    PartitionEpoch,
 )
 from nodes.kraft.metadata.image import EMPTY, Image, PartitionKey
 from nodes.kraft.partition import core, follower, leader, steps
@@ -42,7 +41,7 @@ from nodes.kraft.partition.state import (
     ReplicaConfig,
     recovered,
 )
-from nodes.kraft.runtime.isr import DEFINITE, _request
+from nodes.kraft.runtime.isr import DEFINITE, _request, answer_to
 from nodes.kraft.simulation.replica import REQUEST_TIMEOUT_MS
 from nodes.kraft.simulation.violation import Violation
 
@@ -343,8 +342,7 @@ class Partitions:
                     del self._proposals[key]
                 hosted = self.hosted.get(key)
                 if hosted is not None:
-                    epoch = PartitionEpoch(reported.partition_epoch)
-                    self.feed(key, hosted, steps.IsrAnswered(sent[key], code, reported.isr, epoch))
+                    self.feed(key, hosted, answer_to(sent[key], reported))
         return not left
 
     # --- replication: runtime.fetchers, runtime.reading -----------------------------------

@@ -198,8 +198,9 @@ class IsrChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Administer:
-    """A broker asks for a block of producer ids, for more partitions of a topic, or for another
-    configuration of it: "producer-ids", "partitions", "config"."""
+    """A broker asks for a block of producer ids, or, for a topic, for more partitions, another
+    configuration, or other replicas of a partition: "producer-ids", "partitions", "config",
+    "reassign"."""
 
     at: int
     victim: int
@@ -260,6 +261,7 @@ class Schedule:
 TOPICS: Final = ("a", "b")
 CHANGES: Final = ("create", "create", "delete")
 CLIENTS: Final = 3
+ADMINISTERED: Final = ("producer-ids", "partitions", "config", "reassign", "reassign")
 ZOMBIES: Final = ("old-leader-epoch", "old-broker-epoch")
 
 
@@ -309,7 +311,7 @@ def _broker_traffic(rng: random.Random, profile: Profile) -> Item:
     if kind < 0.2:
         return StaleHeartbeat(at=at, victim=victim, pick=pick, target=rng.choice((1, 2, 3, 4)))
     if kind < 0.4:
-        what, topic = rng.choice(("producer-ids", "partitions", "config")), rng.choice(TOPICS)
+        what, topic = rng.choice(ADMINISTERED), rng.choice(TOPICS)
         return Administer(at=at, victim=victim, what=what, topic=topic, pick=pick)
     how = rng.choice(ZOMBIES if profile.data else (*ZOMBIES, "shrink", "shrink", "grow", "grow"))
     return IsrChange(at=at, victim=victim, pick=pick, how=how)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from kio.schema.allocate_producer_ids.v0 import request as producer_ids
 from kio.schema.alter_partition.v3 import request as alter
+from kio.schema.alter_partition_reassignments.v1 import request as reassignments
 from kio.schema.create_partitions.v3 import request as create_partitions
 from kio.schema.incremental_alter_configs.v1 import request as configs
 from kio.schema.types import BrokerId, TopicName
@@ -51,6 +52,8 @@ def administer(world: World, item: Administer) -> None:
         request = create_partitions.CreatePartitionsRequest(
             topics=(topic,), timeout=_TIMEOUT, validate_only=False
         )
+    elif item.what == "reassign":
+        request = _reassignment(world, item)
     else:
         value = None if item.pick % 4 == 0 else str(1000 * (1 + item.pick))
         operation = DELETE if value is None else SET
@@ -62,6 +65,24 @@ def administer(world: World, item: Administer) -> None:
         )
         request = configs.IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False)
     _send(world, machine, request)
+
+
+def _reassignment(
+    world: World, item: Administer
+) -> reassignments.AlterPartitionReassignmentsRequest:
+    """To some of the brokers, in some order; now and then one that is under way is cancelled."""
+    ids = world.profile.broker_ids
+    first, count = item.pick % len(ids), 1 + item.pick // 5 % len(ids)
+    replicas = tuple(BrokerId(each) for each in (*ids[first:], *ids[:first])[:count])
+    partition = reassignments.ReassignablePartition(
+        partition_index=i32(item.pick % 2), replicas=None if item.pick % 7 == 0 else replicas
+    )
+    return reassignments.AlterPartitionReassignmentsRequest(
+        topics=(
+            reassignments.ReassignableTopic(name=TopicName(item.topic), partitions=(partition,)),
+        ),
+        timeout=_TIMEOUT,
+    )
 
 
 def change_isr(world: World, item: IsrChange) -> None:

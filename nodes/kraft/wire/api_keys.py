@@ -59,6 +59,10 @@ CREATE_PARTITIONS: Final[ApiKey[requests.CreatePartitionsRequest]] = ApiKey(37)
 DELETE_GROUPS: Final[ApiKey[requests.DeleteGroupsRequest]] = ApiKey(42)
 ELECT_LEADERS: Final[ApiKey[requests.ElectLeadersRequest]] = ApiKey(43)
 INCREMENTAL_ALTER_CONFIGS: Final[ApiKey[requests.IncrementalAlterConfigsRequest]] = ApiKey(44)
+ALTER_PARTITION_REASSIGNMENTS: Final[ApiKey[requests.AlterPartitionReassignmentsRequest]] = ApiKey(
+    45
+)
+LIST_PARTITION_REASSIGNMENTS: Final[ApiKey[requests.ListPartitionReassignmentsRequest]] = ApiKey(46)
 OFFSET_DELETE: Final[ApiKey[requests.OffsetDeleteRequest]] = ApiKey(47)
 BROKER_HEARTBEAT: Final[ApiKey[BrokerHeartbeatRequest]] = ApiKey(50)
 CONTROLLER_HEARTBEAT: Final[ApiKey[ControllerHeartbeatRequest]] = ApiKey(51)

@@ -68,7 +68,7 @@ class TopicRecord:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRecord:
     """Type 2. Replicas in preferred order. Tagged 0: the partition epoch, which rises with
-    every change, where the leader epoch rises only with the leader (A.7.10)."""
+    every change, where the leader epoch rises with the leader (A.7.10), or where a replica goes."""
 
     __type__: ClassVar = EntityType.data
     __version__: ClassVar[i16] = i16(0)
@@ -257,6 +257,27 @@ class UnregisterBrokerRecord:
     broker_epoch: BrokerEpoch = field(metadata={"kafka_type": "int64"})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReassignmentRecord:
+    """Type 102, ours, for the shipped PartitionChangeRecord has the number of the draft's
+    AccessControlRecord: other replicas of a partition, all of its state. While replicas are being
+    added or removed, `replicas` has them all: those that it is to have, and behind them those that
+    it is to lose (KIP-455)."""
+
+    __type__: ClassVar = EntityType.data
+    __version__: ClassVar[i16] = i16(0)
+    __flexible__: ClassVar[bool] = True
+    partition_id: PartitionIndex = field(metadata={"kafka_type": "int32"})
+    topic_id: uuid.UUID | None = field(metadata={"kafka_type": "uuid"})
+    replicas: tuple[BrokerId, ...] = field(metadata={"kafka_type": "int32"})
+    isr: tuple[BrokerId, ...] = field(metadata={"kafka_type": "int32"})
+    removing_replicas: tuple[BrokerId, ...] = field(metadata={"kafka_type": "int32"}, default=())
+    adding_replicas: tuple[BrokerId, ...] = field(metadata={"kafka_type": "int32"}, default=())
+    leader: BrokerId = field(metadata={"kafka_type": "int32"})
+    leader_epoch: LeaderEpoch = field(metadata={"kafka_type": "int32"})
+    partition_epoch: PartitionEpoch = field(metadata={"kafka_type": "int32"})
+
+
 Record: TypeAlias = (
     BrokerRecord
     | TopicRecord
@@ -273,6 +294,7 @@ Record: TypeAlias = (
     | NoOpRecord
     | RequestRecord
     | UnregisterBrokerRecord
+    | ReassignmentRecord
 )
 
 RECORD_TYPES: Final[dict[int, type[Record]]] = {
@@ -291,6 +313,7 @@ RECORD_TYPES: Final[dict[int, type[Record]]] = {
     20: NoOpRecord,
     100: RequestRecord,
     101: UnregisterBrokerRecord,
+    102: ReassignmentRecord,
 }
 
 NEXT_VERSIONS: Final[dict[type[Record], type[Record]]] = {

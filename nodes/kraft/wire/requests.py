@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from kio.schema.alter_configs.v2 import request as alter_configs_v2
     from kio.schema.alter_partition.v2 import request as alter_partition_v2
     from kio.schema.alter_partition.v3 import request as alter_partition_v3
+    from kio.schema.alter_partition_reassignments.v0 import request as alter_reassignments_v0
+    from kio.schema.alter_partition_reassignments.v1 import request as alter_reassignments_v1
     from kio.schema.api_versions.v0 import request as api_versions_v0
     from kio.schema.api_versions.v1 import request as api_versions_v1
     from kio.schema.api_versions.v2 import request as api_versions_v2
@@ -133,6 +135,7 @@ if TYPE_CHECKING:
     from kio.schema.list_offsets.v6 import request as list_offsets_v6
     from kio.schema.list_offsets.v7 import request as list_offsets_v7
     from kio.schema.list_offsets.v8 import request as list_offsets_v8
+    from kio.schema.list_partition_reassignments.v0 import request as list_reassignments_v0
     from kio.schema.metadata.v0 import request as metadata_v0
     from kio.schema.metadata.v1 import request as metadata_v1
     from kio.schema.metadata.v2 import request as metadata_v2
@@ -414,6 +417,13 @@ if TYPE_CHECKING:
         | describe_cluster_v2.DescribeClusterRequest
     )
 
+    AlterPartitionReassignmentsRequest: TypeAlias = (
+        alter_reassignments_v0.AlterPartitionReassignmentsRequest
+        | alter_reassignments_v1.AlterPartitionReassignmentsRequest
+    )
+    ListPartitionReassignmentsRequest: TypeAlias = (
+        list_reassignments_v0.ListPartitionReassignmentsRequest
+    )
     UnregisterBrokerRequest: TypeAlias = unregister_broker_v0.UnregisterBrokerRequest
     AlterPartitionRequest: TypeAlias = (
         alter_partition_v2.AlterPartitionRequest | alter_partition_v3.AlterPartitionRequest
@@ -587,8 +597,10 @@ if TYPE_CHECKING:
         | CreateAclsRequest
         | DeleteAclsRequest
         | ElectLeadersRequest
+        | AlterPartitionReassignmentsRequest
+        | ListPartitionReassignmentsRequest
     )
-    """What changes the metadata image on a client's behalf."""
+    """What changes the metadata image on a client's behalf, or is asked of the newest one."""
     ForwardedRequest: TypeAlias = ImageRequest | DescribeQuorumRequest | UnregisterBrokerRequest
     """What brokers pass on to the active controller."""
     ClientRequest: TypeAlias = (

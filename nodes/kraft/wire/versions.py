@@ -30,6 +30,8 @@ NEWEST: Final[dict[int, int]] = {
     api_keys.CREATE_PARTITIONS: 3,
     api_keys.ELECT_LEADERS: 2,
     api_keys.INCREMENTAL_ALTER_CONFIGS: 1,
+    api_keys.ALTER_PARTITION_REASSIGNMENTS: 1,
+    api_keys.LIST_PARTITION_REASSIGNMENTS: 0,
     api_keys.DESCRIBE_QUORUM: 2,
     api_keys.UNREGISTER_BROKER: 0,
 }

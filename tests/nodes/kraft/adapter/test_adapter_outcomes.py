@@ -7,7 +7,28 @@ from framework.plugins.outcomes import CLIENT_TIMED_OUT, Failure, Refused
 from nodes.adapting.codes import name_of
 from nodes.kraft.adapter.outcomes import OUTCOMES
 
-FAIL = {3, 10, 14, 17, 19, 22, 25, 27, 29, 30, 31, *range(35, 43), 74, 77, 95, 100, 101, 102, 104}
+FAIL = {
+    3,
+    10,
+    14,
+    17,
+    19,
+    22,
+    25,
+    27,
+    29,
+    30,
+    31,
+    *range(35, 43),
+    74,
+    77,
+    85,
+    95,
+    100,
+    101,
+    102,
+    104,
+}
 FAIL |= {107, 119}
 # 19 comes before anything is appended, 20 after.
 

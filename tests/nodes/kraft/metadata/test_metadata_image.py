@@ -30,6 +30,7 @@ from nodes.kraft.wire.records import (
     NoOpRecord,
     PartitionRecord,
     ProducerIdsRecord,
+    ReassignmentRecord,
     RemoveTopicRecord,
     RequestRecord,
     TopicRecord,
@@ -68,6 +69,19 @@ def isr_change(isr=(4,), leader=4, leader_epoch=0, partition_epoch=1, number=0, 
         leader=leader,
         leader_epoch=leader_epoch,
         partition_epoch=partition_epoch,
+    )
+
+
+def reassigned(replicas=(5, 6), isr=(5,), leader=5, leader_epoch=1, partition_epoch=1, **more):
+    return ReassignmentRecord(
+        partition_id=0,
+        topic_id=ID,
+        replicas=replicas,
+        isr=isr,
+        leader=leader,
+        leader_epoch=leader_epoch,
+        partition_epoch=partition_epoch,
+        **more,
     )
 
 
@@ -140,6 +154,19 @@ def test_broker_states_follow_the_records():
         ([topic(), partition(), isr_change(leader_epoch=1)], StaleRecord),  # the same leader
         ([topic(), partition(), isr_change(isr=(5,), leader=5)], StaleRecord),  # another one
         ([topic(), partition(), isr_change(isr=())], InvalidRecord),
+        ([topic(), reassigned()], UnknownEntity),
+        ([topic(), partition(), reassigned(partition_epoch=2)], StaleRecord),
+        ([topic(), partition(), reassigned(leader_epoch=0)], StaleRecord),
+        (  # nobody goes, and the leader stays
+            [topic(), partition(), reassigned((4, 5, 6), (4, 5), 4)],
+            StaleRecord,
+        ),
+        (  # 5 goes, so that the leader epoch rises though 4 leads on
+            [topic(), partition(), reassigned((4, 6), (4,), 4, leader_epoch=0)],
+            StaleRecord,
+        ),
+        ([topic(), partition(), reassigned(isr=(4, 5))], InvalidRecord),
+        ([topic(), partition(), reassigned(removing_replicas=(4,))], InvalidRecord),
         ([topic(), partition(), isr_change(isr=(4, 9))], InvalidRecord),
         (
             [ConfigRecord(resource_type=2, resource_name="t", name="a", value="1")],
@@ -172,6 +199,23 @@ def test_removal_takes_partitions_and_configs_along():
     assert digest(image) == digest(EMPTY)
     assert (len(image.in_sync), len(image.leaderless)) == (0, 0)
     assert of(topic(topic_id=OTHER), image=image).topic("t").topic_id == OTHER
+
+
+def test_other_replicas():
+    """KIP-455: with those that come and go, then without; what is in the middle of it is known."""
+    begun = reassigned(
+        (5, 6, 4), (4, 5), 4, 0, adding_replicas=(6,), removing_replicas=(4,), partition_epoch=1
+    )
+    image = of(topic(), partition(), begun)
+    key = (ID, 0)
+    assert image.partitions[key].replicas == (5, 6, 4)
+    assert set(image.reassigning) == {key}
+    done = of(reassigned(isr=(5, 6), partition_epoch=2), image=image, base=3)
+    assert (done.partitions[key].replicas, done.partitions[key].leader) == ((5, 6), 5)
+    assert set(done.reassigning) == set()
+    gone = of(topic(deleting=True), RemoveTopicRecord(topic_id=ID), image=image, base=3)
+    assert digest(gone) == digest(EMPTY)
+    assert set(gone.reassigning) == set()
 
 
 def test_access_rules_are_distinct():

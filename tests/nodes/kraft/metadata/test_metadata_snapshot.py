@@ -26,6 +26,7 @@ from nodes.kraft.wire.records import (
     NoOpRecord,
     PartitionRecord,
     ProducerIdsRecord,
+    ReassignmentRecord,
     RemoveAccessControlRecord,
     RemoveTopicRecord,
     RequestRecord,
@@ -118,6 +119,23 @@ class World:
                 partition_epoch=partition.partition_epoch + 1,
             )
 
+    def reassignment(self):
+        topic_id = self.pick(*IDS)
+        if partition := self.image.partitions.get((topic_id, self.pick(0, 1))):
+            replicas = tuple(self.draw(st.permutations(BROKERS)))[: self.pick(2, 3)]
+            leader = self.pick(partition.leader, *BROKERS)
+            gone = not set(partition.replicas) <= set(replicas)
+            yield ReassignmentRecord(
+                partition_id=0,
+                topic_id=topic_id,
+                replicas=replicas,
+                isr=replicas[: self.pick(1, 2)],
+                leader=leader,
+                leader_epoch=partition.leader_epoch + (gone or leader != partition.leader),
+                partition_epoch=partition.partition_epoch + 1,
+                adding_replicas=self.pick((), replicas[:1]),
+            )
+
     def config(self):
         yield ConfigRecord(
             resource_type=self.pick(2, 4),
@@ -165,6 +183,7 @@ class World:
             removal,
             partition,
             isr_change,
+            reassignment,
             config,
             rule,
             producer_ids,

@@ -406,3 +406,41 @@ def test_any_replica_can_be_compared() -> None:
         state = PartitionState(Log(end_offset=5), 3, role)
         judged = [leader.judge_anywhere(state, offset).code for offset in (0, 5, 6, -1)]
         assert judged == list(codes)
+
+
+# --- other replicas -----------------------------------------------------------------------
+
+
+def test_a_replica_that_is_added_joins_once_it_has_all() -> None:
+    """KIP-455: under the same leader, and in its epoch. It is proposed as any other."""
+    replica = led(isr=(4, 5, 6))
+    replica.assign(metadata(replicas=(4, 5, 6, 7), partition_epoch=1))
+    replica.produce(acks=1)
+    for follower in (5, 6):
+        replica.fetched(follower, 1)
+    assert proposed(replica.fetched(7, 0)) == []
+    assert proposed(replica.fetched(7, 1)) == [(4, 5, 6, 7)]
+
+
+def test_what_completes_a_reassignment_is_not_taken_for_the_isr_of_this_epoch() -> None:
+    """Another leader epoch comes with it, of which the metadata tells."""
+    replica = led(isr=(4, 5))
+    replica.produce(acks=1)
+    (effect,) = (each for each in replica.fetched(6, 1) if isinstance(each, steps.Propose))
+    elected = ErrorCode.new_leader_elected
+    assert replica.feed(steps.IsrAnswered(effect.proposal, elected, (4, 6), 1)) == []
+    assert replica.leading.pending == effect.proposal
+    after = metadata(isr=(4, 6), replicas=(4, 6), leader_epoch=1, partition_epoch=1)
+    assert proposed(replica.assign(after)) == []
+    assert (replica.leading.isr, replica.leading.leader_epoch) == ((4, 6), 1)
+
+
+def test_a_fetch_from_before_a_replica_went_says_nothing_of_what_it_has_now() -> None:
+    """It went and came again, and has deleted its log meanwhile: the epoch of its fetch is over."""
+    replica = led(isr=(4, 5, 6))
+    replica.produce(acks=1)
+    replica.assign(metadata(isr=(4, 5), replicas=(4, 5), leader_epoch=1, partition_epoch=1))
+    replica.assign(metadata(isr=(4, 5), leader_epoch=1, partition_epoch=2))
+    judged = leader.judge(replica.state, 0, 1, 0)
+    assert judged.code == ErrorCode.fenced_leader_epoch
+    assert proposed(replica.feed(steps.Tick({4: 10, 5: 10, 6: 10}))) == []

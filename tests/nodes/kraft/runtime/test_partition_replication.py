@@ -15,6 +15,10 @@ import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 from kafka.errors import NotEnoughReplicasAfterAppendError, NotEnoughReplicasError
+from kio.schema.alter_partition_reassignments.v1 import request as reassignments
+from kio.schema.list_partition_reassignments.v0 import request as listing
+from kio.schema.types import TopicName
+from kio.static.primitive import i32
 
 from nodes.kraft.wire.debug import DescribeNodeRequest
 from tests.nodes.kraft.loopback import Loopback, call, until
@@ -185,6 +189,71 @@ def test_too_few_in_sync_replicas_and_an_isr_that_shrinks_and_grows(cluster: Loo
     assert shrunk[0] == shrunk[-1] == set(BROKERS)
     assert {me} in shrunk
     writer.close()
+
+
+def reassign(
+    cluster: Loopback, topic: str, replicas: tuple[int, ...] | None, at: str = "b1"
+) -> int:
+    """The code of the answer, of partition 0."""
+    partition = reassignments.ReassignablePartition(
+        partition_index=i32(0),
+        replicas=replicas,  # type: ignore[arg-type]
+    )
+    topics = (reassignments.ReassignableTopic(name=TopicName(topic), partitions=(partition,)),)
+    request = reassignments.AlterPartitionReassignmentsRequest(topics=topics)
+    answer = call(cluster.client[at], request)
+    assert answer.error_code == 0
+    return int(answer.responses[0].partitions[0].error_code)
+
+
+def under_way(cluster: Loopback, at: str) -> dict[str, tuple[tuple[int, ...], ...]]:
+    """(replicas, those that come, those that go) by topic."""
+    answer = call(cluster.client[at], listing.ListPartitionReassignmentsRequest(topics=None))
+    assert answer.error_code == 0
+    return {
+        topic.name: (each.replicas, each.adding_replicas, each.removing_replicas)
+        for topic in answer.topics
+        for each in topic.partitions
+    }
+
+
+def replicas_of(cluster: Loopback, topic: str) -> tuple[int, ...]:
+    (reported,) = metadata(cluster.client["b2"], topic).topics
+    return tuple(reported.partitions[0].replica_nodes)
+
+
+def test_a_partition_moves_while_it_is_produced_to(cluster: Loopback) -> None:
+    """KIP-455: off its leader, whose log is gone then, and back; what was acknowledged is there,
+    once, and in order. A move that waits for a broker is told, and can be cancelled."""
+    topic = create(cluster)
+    assert reassign(cluster, topic, (4, 5)) == 0
+    until(lambda: replicas_of(cluster, topic) == (4, 5))
+    writer = producer(cluster, acks="all", linger_ms=0, delivery_timeout_ms=20_000)
+    values = [b"%04d" % number for number in range(60)]
+    sent = [writer.send(topic, value).get(20) for value in values[:20]]
+    reported = partition(cluster, "b1", topic)
+    assert reported is not None
+    directory = cluster.directory / "b1" / "partitions" / f"{reported['topic_id']}-0"
+    assert directory.exists()
+    assert reassign(cluster, topic, (6, 5)) == 0
+    sent += [writer.send(topic, value).get(20) for value in values[20:40]]
+    until(lambda: replicas_of(cluster, topic) == (6, 5) and leader_of(cluster, topic) != "b1")
+    until(lambda: not directory.exists())
+    cluster.signal("b1", signal.SIGSTOP)
+    try:
+        assert reassign(cluster, topic, (4, 5), "b2") == 0
+        assert under_way(cluster, "b2") == {topic: ((4, 5, 6), (4,), (6,))}
+        assert reassign(cluster, topic, None, "b2") == 0
+        assert under_way(cluster, "b2") == {}
+    finally:
+        cluster.signal("b1", signal.SIGCONT)
+    assert reassign(cluster, topic, (4, 5, 6), "b2") == 0
+    until(lambda: replicas_of(cluster, topic) == (4, 5, 6) and under_way(cluster, "b2") == {})
+    sent += [writer.send(topic, value).get(20) for value in values[40:]]
+    writer.close()
+    assert [each.offset for each in sent] == list(range(60))
+    assert read(cluster, topic, 60) == values
+    until(lambda: directory.exists())
 
 
 def test_everything_is_there_after_kill_9_of_all(cluster: Loopback) -> None:

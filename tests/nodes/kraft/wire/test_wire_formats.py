@@ -238,6 +238,20 @@ def test_access_control_record() -> None:
         (records.NoOpRecord(), 20),
         (records.RequestRecord(request_id=TOPIC, answer=b"x"), 100),
         (records.UnregisterBrokerRecord(broker_id=i32(1), broker_epoch=i64(2)), 101),
+        (
+            records.ReassignmentRecord(
+                partition_id=i32(1),
+                topic_id=TOPIC,
+                replicas=(i32(4), i32(5)),
+                isr=(i32(5),),
+                removing_replicas=(i32(5),),
+                adding_replicas=(i32(4),),
+                leader=i32(5),
+                leader_epoch=i32(3),
+                partition_epoch=i32(6),
+            ),
+            102,
+        ),
     ],
 )
 def test_further_records_have_their_own_numbers(record: records.Record, kind: int) -> None:
