@@ -6,7 +6,9 @@ id, and by the committed log. An id that no create was answered with is that of 
 answer: it fits at least one of them. A read that promises to show all shows all of a topic, as a
 create is one step; a broker's cache may lag, and has to show all once the cluster has settled.
 
-No operation makes a topic grow, moves its replicas or changes its configuration.
+No operation makes a topic grow or changes its configuration. Some give partitions other replicas:
+each such change of the log is one that somebody asked for, each wish that was granted is there,
+and once the cluster has settled partitions are where the last ones wanted them.
 """
 
 from collections import Counter, defaultdict
@@ -16,6 +18,17 @@ from typing import Final, Self, TypeAlias
 
 from checkers.folds.committed_log import CommittedLog, known_log
 from checkers.folds.disk_logs import DISK_KINDS
+from checkers.folds.reassigned import (
+    MOVES,
+    goals,
+    last_goals,
+    misplaced,
+    still_moving,
+    unasked,
+    ungranted,
+    wanted_by,
+    wishes_of,
+)
 from checkers.folds.values import TopicAnswer, create_topic, topic_answer
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
@@ -33,7 +46,7 @@ from framework.evidence.run_events import RunEvents, settled, unshown
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
-FS: Final = ("create", "describe", "follow", "metadata", "describe-configs")
+FS: Final = ("create", "describe", "follow", "metadata", "describe-configs", *MOVES)
 
 ANSWERS: Final = Clause(
     name="answers",
@@ -72,7 +85,28 @@ CONFIGURED: Final = Clause(
     blind="topics that are gone by then",
 )
 
-CLAUSES: Final = (ANSWERS, READS, LOGGED, CONFIGURED)
+MOVED: Final = Clause(
+    name="moves",
+    says="The committed log gives a partition other replicas only as somebody asked for, once for "
+    "each wish, and does so for each wish that was granted",
+    compares="wishes for other replicas that were granted, and changes of replicas in the log",
+    floor=2,
+    because="a wish, and what it made",
+    sources=(CLIENTS, DISKS, EVENTS),
+    blind="in which order wishes that were under way together were granted",
+)
+ARRIVED: Final = Clause(
+    name="moved",
+    says="Once the cluster has settled, no move is under way, and a partition is where the last "
+    "wish that was granted wanted it",
+    compares="partitions that were moved, in the final reads",
+    floor=2,
+    because="as for answers",
+    sources=(CLIENTS, LEDGER),
+    blind="partitions whose last move may have been cancelled",
+)
+
+CLAUSES: Final = (ANSWERS, READS, LOGGED, CONFIGURED, MOVED, ARRIVED)
 
 _BESIDE: Final = (OtherChange, EligibleForgotten)
 """What may stand among a topic's records and says nothing of it."""
@@ -139,16 +173,19 @@ def asked_is_made(events: RunEvents) -> Outcome:
         if wrong is not None:
             shown = Shown(str(ask.operation.key), topic_id, ask.operation)
             findings[ANSWERS.name, topic_id] = _finding(ANSWERS, shown, [ask], wrong)
-    for clause, shown, group in _sights(events, asks):
+    log = known_log(events)
+    for clause, shown, group in _sights(events, log, asks):
         if group:
             seen[clause.name] += 1
             differences = [_difference(ask, shown) for ask in group]
             if None not in differences:
                 finding_ = _finding(clause, shown, group, str(differences[0]))
                 findings.setdefault((clause.name, shown.topic_id), finding_)
+    moved = [*_moved(events, log, seen), *_arrived(events, seen)]
     counts: dict[str, Count] = {each.name: seen[each.name] for each in CLAUSES}
     figures = {name: float(count) for name, count in counts.items() if isinstance(count, int)}
-    return weighed({**counts, **_no_occasion(events, seen)}, list(findings.values()), figures)
+    every = [*findings.values(), *moved]
+    return weighed({**counts, **_no_occasion(events, seen)}, every, figures)
 
 
 def _no_occasion(events: RunEvents, seen: Mapping[str, int]) -> Mapping[str, Count]:
@@ -161,7 +198,8 @@ def _no_occasion(events: RunEvents, seen: Mapping[str, int]) -> Mapping[str, Cou
         few = (each.name for each in (ANSWERS, LOGGED) if seen[each.name] == 1)
         found |= dict.fromkeys(few, "clients asked for one topic alone")
     if why := unshown(events.plan, Change):
-        found[LOGGED.name] = why
+        found |= {LOGGED.name: why, MOVED.name: why}
+    found |= _nothing_moved(events, seen)
     if "describe-configs" not in asked:
         found[CONFIGURED.name] = "nobody asked how topics are configured"
     elif settled(events.nemesis) is not True:
@@ -171,12 +209,12 @@ def _no_occasion(events: RunEvents, seen: Mapping[str, int]) -> Mapping[str, Cou
     return found
 
 
-def _sights(events: RunEvents, asks: "_Asks") -> Iterator[Sight]:
+def _sights(events: RunEvents, log: CommittedLog, asks: "_Asks") -> Iterator[Sight]:
     agreed = settled(events.nemesis) is True
     reads = list(_reads(events.operations, agreed))
     for shown in reads:
         yield READS, shown, asks.of(shown)
-    for shown, by_ns in _records(known_log(events)):
+    for shown, by_ns in _records(log):
         yield LOGGED, shown, asks.of(shown, by_ns)
     if agreed:
         for shown in _configs(events.operations, reads):
@@ -227,14 +265,20 @@ def _id_of(operation: Operation) -> str | None:
     return None if topic_id is None else str(topic_id)
 
 
-def _reads(operations: Iterable[Operation], final: bool) -> Iterator[Shown]:
+def _reads(operations: Sequence[Operation], final: bool) -> Iterator[Shown]:
+    wishes = wishes_of(operations)
     for operation in operations:
         topic_id = _id_of(operation) if operation.ok else None
         if operation.f not in ("describe", "follow", "metadata") or topic_id is None:
             continue
         reported = topic_answer(operation).get("partitions")
         if reported is not None:
-            partitions = {each["partition"]: _replicas(each.get("replicas")) for each in reported}
+            partitions = {
+                each["partition"]: None
+                if wanted_by(wishes, f"{operation.key}/{each['partition']}", operation) is not None
+                else _replicas(each.get("replicas"))
+                for each in reported
+            }
             whole = operation.f in ("describe", "follow") or (final and operation.phase == "final")
             yield Shown(str(operation.key), topic_id, operation, partitions=partitions, whole=whole)
 
@@ -258,7 +302,7 @@ def _records(log: CommittedLog) -> Iterator[tuple[Shown, int]]:
         after = log.at(change.offset + 1)
         while isinstance(after, (ConfigSet, PartitionCreated, *_BESIDE)):
             if isinstance(after, PartitionCreated) and after.topic_id == change.topic_id:
-                partitions[after.partition] = after.replicas
+                partitions.setdefault(after.partition, after.replicas)
             elif partitions or not (isinstance(after, _BESIDE) or _configures(after, change)):
                 break
             elif isinstance(after, ConfigSet):
@@ -331,6 +375,72 @@ def _configs(operations: Iterable[Operation], reads: Iterable[Shown]) -> Iterato
         if isinstance(operation.result, dict) and len(ids.get(name, ())) == 1:
             (topic_id,) = ids[name]
             yield Shown(name, topic_id, operation, configs=dict(topic_answer(operation)["configs"]))
+
+
+# --- other replicas -----------------------------------------------------------------------
+
+
+def _nothing_moved(events: RunEvents, seen: Mapping[str, int]) -> Mapping[str, Count]:
+    asked = [each for each in events.operations if each.f == "reassign"]
+    if not asked:
+        return dict.fromkeys((MOVED.name, ARRIVED.name), "nobody asked for other replicas")
+    found: dict[str, Count] = {}
+    if sum(each.ok for each in asked) < MOVED.floor:
+        found = dict.fromkeys((MOVED.name, ARRIVED.name), "hardly a wish for replicas was granted")
+    elif settled(events.nemesis) is not True:
+        found[ARRIVED.name] = "the cluster was not seen to settle"
+    elif len({each.key for each in asked if each.ok}) < ARRIVED.floor:
+        found[ARRIVED.name] = "hardly a partition was moved"
+    return {name: why for name, why in found.items() if not seen[name]}
+
+
+def _moved(events: RunEvents, log: CommittedLog, seen: Counter[str]) -> Iterator[Finding]:
+    wishes, made = wishes_of(events.operations), list(goals(log))
+    seen[MOVED.name] += sum(not each.first for each in made)
+    for goal in unasked(made, wishes):
+        asked = [each.operation for each in wishes.get(goal.key, ())]
+        yield finding(
+            f"the record at offset {goal.change.offset} moves {goal.key} to {list(goal.replicas)}, "
+            "and nobody asked for that, or not so often",
+            asked,
+            [goal.change],
+            clause=MOVED.name,
+        )
+    if log.gap is not None:
+        return
+    granted, missing = ungranted(made, wishes)
+    seen[MOVED.name] += granted
+    for wish in missing:
+        yield finding(
+            f"operation {wish.operation.index} was granted replicas {list(wish.goal or ())} of "
+            f"{wish.operation.key}, and the log never has them",
+            [wish.operation],
+            by=[EVENTS],
+            clause=MOVED.name,
+        )
+
+
+def _arrived(events: RunEvents, seen: Counter[str]) -> Iterator[Finding]:
+    if settled(events.nemesis) is not True:
+        return
+    if (moving := still_moving(events.operations)) is not None:
+        look, late = moving
+        if late:
+            message = f"moves are under way long after the cluster had settled: {look.index}"
+            yield finding(message, [look], clause=ARRIVED.name)
+        return
+    wishes = wishes_of(events.operations)
+    compared, elsewhere = misplaced(events.operations, wishes)
+    seen[ARRIVED.name] += compared
+    for read, key, replicas in elsewhere:
+        last = last_goals(wishes[key])
+        wanted = " or ".join(str(list(each.goal or ())) for each in last)
+        yield finding(
+            f"{key} is on {list(replicas)} in the end, operation {read.index}; the last wish that "
+            f"was granted was for {wanted}",
+            [*(each.operation for each in last), read],
+            clause=ARRIVED.name,
+        )
 
 
 # --- the rule -----------------------------------------------------------------------------

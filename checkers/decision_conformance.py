@@ -382,6 +382,8 @@ def _acceptance(
                 f"{asked.leader_epoch} and version {asked.partition_epoch}; below its record at "
                 f"offset {made.offset} {why}"
             )
+        elif isinstance(made, PartitionCreated):  # it completed a reassignment
+            return []
         elif made.leader != asked.broker_id or set(asked.isr or made.isr) != set(made.isr):
             message = (
                 f"{what}{members}; its record at offset {made.offset} has leader {made.leader}, "

@@ -49,7 +49,13 @@ from checkers.folds.values import alter_isr, altered_isr
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
-from framework.evidence.changes import NO_LEADER, Change, EligibleForgotten, PartitionState
+from framework.evidence.changes import (
+    NO_LEADER,
+    Change,
+    EligibleForgotten,
+    PartitionCreated,
+    PartitionState,
+)
 from framework.evidence.clocks import Moment, moment_of, surely_before
 from framework.evidence.kinds import (
     DISK,
@@ -435,7 +441,7 @@ class Judge:
             elected = before is None or leader != before.state.leader
             if leader != NO_LEADER and elected:
                 self.counts.elections += 1
-                electors = isr if before is None else _electors(before)
+                electors = isr if before is None else _electors(before, link)
                 if electors and leader not in electors and not self.settings.unclean(key[0]):
                     yield finding(
                         f"the record at offset {link.offset} gives {key[0]}/{key[1]} to broker "
@@ -625,9 +631,11 @@ class Judge:
                     )
 
 
-def _electors(before: Link) -> frozenset[int]:
-    """Of whom the next leader is to be; empty: that is not known."""
-    return before.state.isr | frozenset(_eligible(before.change))
+def _electors(before: Link, link: Link) -> frozenset[int]:
+    """Of whom the leader of `link` is to be; empty: that is not known. The wish of a leader that
+    completes a reassignment takes the last one in, and may hand over to it at once."""
+    joined = link.state.isr if isinstance(link.change, PartitionCreated) else frozenset()
+    return before.state.isr | frozenset(_eligible(before.change)) | joined
 
 
 def _eligible(change: PartitionState) -> Sequence[int]:
@@ -646,6 +654,8 @@ def _named(before: Link | None, isr: frozenset[int]) -> str:
 def _needs_a_request(before: Link, after: Link) -> bool:
     """Also where a leader is elected: it may come into an ISR by that itself, if uncleanly."""
     was, is_now = before.state, after.state
+    if isinstance(after.change, PartitionCreated):  # other replicas: an administrator's wish
+        return not is_now.isr <= was.isr
     moved = (was.leader, was.leader_epoch) != (is_now.leader, is_now.leader_epoch)
     if moved:
         return not is_now.isr <= was.isr | {is_now.leader}

@@ -25,6 +25,7 @@ from typing import Final, TypeAlias
 
 from checkers.folds.lives import Lives
 from checkers.folds.observations import with_observations
+from checkers.folds.reassigned import Wishes, wanted_by, wishes_of
 from checkers.folds.roles import BROKER, ids_in
 from checkers.folds.sweeps import falls
 from checkers.folds.topic_ids import LIVES, TopicLives, topic_lives
@@ -46,7 +47,7 @@ from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, LEDGER, Clause, Count, Finding
 
 READS: Final = ("describe", "metadata")
-FS: Final = (*READS, "alter-isr", "fetch", "list-offsets", *LIVES)
+FS: Final = (*READS, "alter-isr", "fetch", "list-offsets", "reassign", *LIVES)
 VERSIONED: Final = ("describe", "alter-isr")
 """What shows versions."""
 
@@ -79,12 +80,12 @@ VERSIONS: Final = Clause(
 )
 REPLICAS: Final = Clause(
     name="replicas",
-    says="A partition's replicas stay those that they were",
+    says="A partition's replicas stay those that they were, unless somebody asked for others",
     compares="answers with replicas beside another of the same partition",
     floor=6,
     because="two partitions, each shown by four answers",
     sources=(CLIENTS,),
-    blind="partitions that are moved on purpose: no operation does that yet",
+    blind="among which of the brokers that clients asked for: asked-is-made has that",
 )
 CACHES: Final = Clause(
     name="caches",
@@ -153,13 +154,14 @@ def metadata_answers(events: RunEvents) -> Outcome:
     for sight in sights:
         partitions[sight.key].append(sight)
     lives, settled_at = Lives(events.faults), _settled_at(events)
+    wishes = wishes_of(events.operations)
     findings = [*_gone_again(topics, lives), *_stale_topics(topics, settled_at)]
     for (topic_id, number), own in sorted(partitions.items()):
         where = f"{topic_id}/{number}"
         findings += _within(own)
         findings += _one_leader(where, own)
         findings += _one_state(where, own)
-        findings += _replicas(where, own)
+        findings += _replicas(where, number, own, wishes)
         findings += _versions(where, own)
         findings += _caches(where, own, lives)
         findings += _stale(where, own, settled_at)
@@ -375,13 +377,17 @@ def _differ(
             yield other, sight
 
 
-def _replicas(where: str, sights: Iterable[Sight]) -> Iterator[Finding]:
+def _replicas(
+    where: str, number: int, sights: Iterable[Sight], wishes: Wishes
+) -> Iterator[Finding]:
     shown = [
         (list(sight.replicas), sight.operation) for sight in sights if sight.replicas is not None
     ]
     for replicas, operation in shown:
         first, by = shown[0]
-        if replicas != first:
+        wanted = wanted_by(wishes, f"{operation.key}/{number}", operation)
+        moved = wanted is not None and set(replicas) <= {*first, *wanted}
+        if replicas != first and not moved:
             yield finding(
                 f"{where}: the replicas {first} of operation {by.index} are {replicas} by "
                 f"operation {operation.index}, and nobody moved them",

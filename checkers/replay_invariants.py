@@ -412,8 +412,10 @@ class Fold:
             yield from self._known(change.topic_id)
             return
         number = change.partition
-        if change.key in self.state.partitions and self._holds("replicas-change"):
+        if (before := self.state.partitions.get(change.key)) is not None:
             yield from self._isr_change(change)
+            if not self._holds("replicas-change"):
+                yield from self._steps(change, before)
             return
         if number != topic.partitions:
             yield f"adds partition {number} of {topic.name}, which has {topic.partitions}", ()
@@ -437,6 +439,21 @@ class Fold:
                 (),
             )
         yield from self._members(change, before, replicas)
+
+    def _steps(self, change: PartitionCreated, before: Partition) -> Iterator[Found]:
+        """Other replicas (KIP-455). Those that come are added first; those that go, go once all
+        that came are in sync, but for those that are not to come after all."""
+        was, after = set(before.replicas), set[int](change.replicas)
+        adding, gone, what = set(change.adding), was - after, f"moves {_named(change.key)} to"
+        if not after - was <= adding:
+            yield f"{what} {sorted(after - was)}, which were not replicas, and adds them not", ()
+        if (adding or change.removing) and not gone <= set(before.adding):
+            yield f"{what} others without {sorted(gone)} before those that come are in sync", ()
+        late = set(before.adding) - set(change.isr)
+        if not adding and gone and gone == set(before.removing) and late:
+            yield f"{what} {sorted(after)}, of which {sorted(late)} are not in sync", ()
+        if not (adding | set(change.removing)) <= after:
+            yield f"{what} and from others than its replicas {sorted(after)}", ()
 
     def _raises(
         self, change: PartitionState, before: Partition, replicas: Collection[int]

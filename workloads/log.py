@@ -32,7 +32,7 @@ from framework.generators import (
     sleep,
 )
 from framework.history.event import Event, Invocation, Process
-from framework.plugins.capabilities import DATA_FLOODS
+from framework.plugins.capabilities import DATA_FLOODS, REASSIGNMENTS
 from framework.plugins.outcomes import OUT_OF_RANGE, PRESENT
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client, WorkloadOptions
@@ -48,8 +48,9 @@ from workloads.kafka.operations.partitions import (
     Seek,
     partition_key,
 )
+from workloads.kafka.operations.reassignments import Reassign
 from workloads.kafka.operations.topics import CreateTopic
-from workloads.kafka.roles import brokers
+from workloads.kafka.roles import BROKER, brokers
 from workloads.options import at_least
 
 CONSUMERS: Final = ("a", "b", "c")
@@ -65,6 +66,15 @@ QUIET: Final = 1.5
 MOST_FLOOD_S: Final = 4.0
 """An operation ends within 10 s, and connections have to be made first."""
 
+MOVE_EVERY_NS: Final = 1_500_000_000
+"""Between two wishes for other replicas of a partition."""
+CANCEL_SHARE: Final = 0.15
+FEWEST: Final = 2
+"""Replicas to which a partition is moved that has more: an ISR of two stays possible."""
+PEACE_S: Final = 0.25
+LOOKS: Final = 40
+"""In the end, how often it is asked whether all moves are through, and after how long."""
+
 Reader: TypeAlias = tuple[str, str]
 """(consumer, key)"""
 
@@ -73,13 +83,14 @@ Reader: TypeAlias = tuple[str, str]
 class LogOptions:
     """`partitions`, `replicas`: of each topic. `flood`: connections to each broker with a produce
     under way on each; 0: no floods. `flood_s`: how long a flood lasts; before each there is none
-    for `QUIET` times as long."""
+    for `QUIET` times as long. `moves`: replicas are changed meanwhile, where the system can."""
 
     topics: int = 2
     partitions: int = 2
     replicas: int = 3
     flood: int = 0
     flood_s: float = 4.0
+    moves: bool = True
 
     def __post_init__(self) -> None:
         at_least(1, topics=self.topics, partitions=self.partitions, replicas=self.replicas)
@@ -127,17 +138,29 @@ class Log(KafkaWorkload):
     def generator(self, options: WorkloadOptions) -> Generator:
         count = len(brokers(options.nodes))
         topics = self._options.created(count)
+        operations = LogOperations(
+            options=self._options, topics=topics, brokers=self._movable(options)
+        )
         if not self._options.flood:
-            return LogOperations(options=self._options, topics=topics)
+            return operations
         flooded = {FLOODED: CreateTopic(partitions=count, replication=1)}
         return reserve(
             (1, floods(self._options)),
-            default=LogOperations(options=self._options, topics={**topics, **flooded}),
+            default=replace(operations, topics={**topics, **flooded}),
         )
 
+    def _movable(self, options: WorkloadOptions) -> Sequence[int]:
+        """The brokers between which partitions are moved; none, if they are not."""
+        able = REASSIGNMENTS in options.capabilities and self._options.replicas >= FEWEST
+        if not (able and self._options.moves):
+            return ()
+        ids = sorted(spec.ids[BROKER] for spec in options.nodes if BROKER in spec.roles)
+        return ids if len(ids) > FEWEST else ()
+
     def final_generator(self, options: WorkloadOptions) -> Generator:
-        """All of every partition, and the topics."""
-        return phases(final_fetches(self._options.keys), super().final_generator(options))
+        """All of every partition, and the topics, once no replicas are being changed."""
+        moves: Sequence[Generator] = [AtRest()] if self._movable(options) else []
+        return phases(*moves, final_fetches(self._options.keys), super().final_generator(options))
 
     def client(self, cluster: Cluster, thread: int) -> Client:
         client = LogClient(cluster, thread, self._started)
@@ -154,7 +177,8 @@ def floods(options: LogOptions) -> Generator:
 class LogOperations:
     """Endless. `positions`: how far each consumer is; `reading`: who has a fetch under way, for
     a consumer waits for one before it sends the next; `lost`: consumers whose position is no
-    longer in the log; `topics`: those to create first."""
+    longer in the log; `topics`: those to create first. `brokers`: between which partitions are
+    moved, the next time at `move_at_ns`."""
 
     options: LogOptions
     topics: Mapping[str, CreateTopic] = field(default_factory=dict)
@@ -162,17 +186,22 @@ class LogOperations:
     positions: Mapping[Reader, int] = field(default_factory=dict)
     reading: Mapping[Process, Reader] = field(default_factory=dict)
     lost: frozenset[Reader] = frozenset()
+    brokers: Sequence[int] = ()
+    move_at_ns: int = 0
     next_value: int = 1
     taken: int = 0
 
     def offer(self, context: Context) -> Offer:
         rng = context.rng(self.taken)
-        template = self._create() or self._data(rng)
+        template = self._create() or self._move(rng, context.time) or self._data(rng)
         if template is None:
             return Offer(PENDING, self)
         chosen = assign(context.fork(self.taken), template)
         if isinstance(chosen, Pending):
             return Offer(chosen, self)
+        if chosen.f == "reassign":
+            at_ns = context.time + MOVE_EVERY_NS
+            return Offer(chosen, replace(self, move_at_ns=at_ns, taken=self.taken + 1))
         return Offer(*self._taken(chosen))
 
     def _create(self) -> Invocation | None:
@@ -181,6 +210,16 @@ class LogOperations:
         if missing is None:
             return None
         return op("create", key=missing, value=self.topics[missing].to_json())
+
+    def _move(self, rng: random.Random, now_ns: int) -> Invocation | None:
+        """To as many replicas as the partition was made with, or one less, anywhere."""
+        if not self.brokers or now_ns < self.move_at_ns:
+            return None
+        most = min(self.options.replicas, len(self.brokers))
+        replicas = rng.sample(self.brokers, rng.randint(min(FEWEST, most), most))
+        wanted = None if rng.random() < CANCEL_SHARE else tuple(replicas)
+        key = rng.choice(self.options.keys)
+        return op("reassign", key=key, value=Reassign(wanted).to_json())
 
     def _data(self, rng: random.Random) -> Invocation | None:
         keys = self.options.keys
@@ -296,6 +335,32 @@ def _still_unread(before: Unread, event: Event) -> Unread | None:
         if fetched.position > before.position:
             return Unread(before.key, fetched.position)
     return replace(before, attempts=before.attempts - 1) if before.attempts > 1 else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtRest:
+    """Asks what is under way until nothing is, some times at most."""
+
+    looks: int = LOOKS
+    at_ns: int = 0
+    asking: bool = False
+
+    def offer(self, context: Context) -> Offer | None:
+        if self.asking or context.time < self.at_ns:
+            return Offer(Pending(None if self.asking else self.at_ns), self)
+        if not self.looks:
+            return None
+        chosen = assign(context.fork(self.looks), op("reassignments"))
+        if isinstance(chosen, Pending):
+            return Offer(chosen, self)
+        return Offer(chosen, replace(self, looks=self.looks - 1, asking=True))
+
+    def update(self, context: Context, event: Event) -> Generator:
+        if event.type == "invoke" or event.f != "reassignments":
+            return self
+        if event.type == "ok" and not event.value:
+            return AtRest(looks=0)
+        return replace(self, asking=False, at_ns=context.time + round(PEACE_S * 1e9))
 
 
 def final_fetches(keys: Sequence[str]) -> FinalFetches:

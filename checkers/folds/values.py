@@ -77,6 +77,21 @@ class CreateTopic(TypedDict, total=False):
     configs: Sequence[tuple[str, str]] | None
 
 
+class Reassign(TypedDict):
+    """None: what is under way is to be cancelled."""
+
+    replicas: Sequence[BrokerId] | None
+
+
+class UnderWay(TypedDict):
+    """A partition, `<topic>/<number>`, whose replicas are being changed."""
+
+    key: str
+    replicas: Sequence[BrokerId]
+    adding: Sequence[BrokerId]
+    removing: Sequence[BrokerId]
+
+
 class TopicAnswer(TypedDict, total=False):
     """Of a create, a delete, or a read of one topic, as far as each tells."""
 
@@ -389,6 +404,17 @@ def fetched(operation: Operation) -> Fetched:
 def seek_of(operation: Operation) -> Seek:
     value: Seek = operation.value
     return value
+
+
+def reassign_of(operation: Operation) -> Reassign:
+    value: Reassign = operation.value
+    return value
+
+
+def reassignments_of(operation: Operation) -> Sequence[UnderWay]:
+    """Of an answer."""
+    result: Sequence[UnderWay] = operation.result or []
+    return result
 
 
 def log_answer(operation: Operation) -> LogAnswer:

@@ -104,6 +104,27 @@ class LogStory(Story):
         )
         return self.record("IsrChangeRecord", **record)
 
+    def move(self, replicas: list[int], number: int = 0, topic_id: str = TOPIC, **more: Any) -> int:
+        """A ReassignmentRecord with the version that it should have, by default of a move that is
+        through, under the leader that was; `rises`: with the next leader epoch."""
+        leader, leader_epoch, version = self.versions[topic_id, number]
+        leader_epoch += more.pop("rises", False)
+        record = {
+            "partition_id": number,
+            "topic_id": topic_id,
+            "replicas": replicas,
+            "isr": replicas,
+            "leader": leader,
+            "leader_epoch": leader_epoch,
+            "partition_epoch": version + 1,
+            "removing_replicas": [],
+            "adding_replicas": [],
+            **more,
+        }
+        after = (record["leader"], record["leader_epoch"], record["partition_epoch"])
+        self.versions[topic_id, number] = after
+        return self.record("ReassignmentRecord", **record)
+
     def drop(self, name: str = "t", topic_id: str = TOPIC) -> int:
         self.record("TopicRecord", name=name, topic_id=topic_id, deleting=True)
         return self.record("RemoveTopicRecord", topic_id=topic_id)

@@ -27,6 +27,9 @@ MADE = [[4, 5], [5, 4]]
 LOST = "33333333-3333-3333-3333-333333333333"
 NEXT = "44444444-4444-4444-4444-444444444444"
 FIFTH = "55555555-5555-5555-5555-555555555555"
+MOVED = "77777777-7777-7777-7777-777777777777"
+STILL = ("moves", "moved")
+"""Clauses of which there is nothing to say where no replicas were to be changed."""
 PLACED = {"assignment": [[5, 4], [4, 5]]}
 
 
@@ -55,7 +58,50 @@ def logged(story: LogStory, name: str, topic_id: str, *replicas: list[int], **co
     story.record("RequestRecord", request_id=topic_id, answer="")
 
 
-def clean() -> LogStory:
+def wish(story: Story, replicas: list[int] | None, number: int = 0, **more: Any) -> Operation:
+    return story.op("reassign", f"m/{number}", {"replicas": replicas}, None, **more)
+
+
+def move(story: LogStory, replicas: list[int], number: int = 0, **more: Any) -> None:
+    story.move(replicas, number, MOVED, **more)
+
+
+def looked(story: Story, *under_way: str) -> Operation:
+    moving = [{"key": each, "replicas": [], "adding": [], "removing": []} for each in under_way]
+    return story.op("reassignments", None, None, moving)
+
+
+def moves(story: LogStory) -> None:
+    """m/0 goes from 4, 5 to 6, 5; m/1 to 6 and 4, which is cancelled, then to 6 and 5."""
+    create(story, "m", {"assignment": MADE}, MOVED)
+    logged(story, "m", MOVED, *MADE)
+    story.op("describe", "m", None, topic(*MADE, topic_id=MOVED))
+    wish(story, [6, 5])
+    move(story, [6, 5, 4], isr=[4, 5], adding_replicas=[6], removing_replicas=[4])
+    story.op("describe", "m", None, topic([6, 5, 4], MADE[1], topic_id=MOVED))
+    move(story, [6, 5], leader=5, rises=True)
+    wish(story, [6, 4], 1)
+    move(story, [6, 4, 5], 1, isr=[4, 5], adding_replicas=[6], removing_replicas=[5])
+    wish(story, None, 1)
+    move(story, [4, 5], 1, rises=True)
+    wish(story, [6, 5], 1)
+    move(story, [6, 5], 1, rises=True)
+
+
+def moved() -> LogStory:
+    """All that there is to be right, and other replicas."""
+    story = clean(moves)
+    looked(story, "m/1")
+    looked(story)
+    shows(story, [6, 5])
+    return story
+
+
+def shows(story: Story, replicas: list[int]) -> None:
+    story.op("describe", "m", None, topic(replicas, [6, 5], topic_id=MOVED))
+
+
+def clean(then: Callable[[LogStory], None] = lambda story: None) -> LogStory:
     """One by numbers, that is deleted and made anew otherwise; one by assignment; one whose create
     has no answer. A cache lags, and may show a part."""
     story = LogStory(readers=("c1",))
@@ -75,6 +121,7 @@ def clean() -> LogStory:
     story.op("metadata", "t", None, topic(*MADE))
     story.op("describe", "t", None, topic(*PLACED["assignment"], topic_id=OTHER))
     create(story, "u", ASKED, NEXT)
+    then(story)
     story.final()
     story.op("metadata", "t", None, topic(*PLACED["assignment"], topic_id=OTHER))
     story.op("describe", "u", None, topic(*MADE, topic_id=NEXT))
@@ -86,7 +133,8 @@ def clean() -> LogStory:
 def test_clean_run_is_accepted() -> None:
     outcome = asked_is_made(clean().run_events())
     assert_valid(outcome)
-    assert outcome.figures == {"answers": 2, "reads": 7, "log": 3, "configurations": 2}
+    told = {name: count for name, count in outcome.figures.items() if count}
+    assert told == {"answers": 2, "reads": 7, "log": 3, "configurations": 2}
 
 
 @pytest.mark.parametrize("replicas", [[[4, 5], [5, 4]], []])
@@ -157,14 +205,14 @@ def test_nodes_that_leave_their_records_out_are_unknown(capabilities: list[str] 
 def test_system_that_promises_no_records_is_judged_by_clients() -> None:
     result = silent([])
     assert result.verdict is Verdict.VALID
-    assert [each.name for each in result.clauses if each.verdict is None] == ["log"]
+    assert [each.name for each in result.clauses if each.verdict is None] == ["log", *STILL]
 
 
 @pytest.mark.parametrize(
     ("left_out", "clauses"),
     [
-        ({"create"}, {"answers", "reads", "log", "configurations"}),
-        ({"describe-configs"}, {"configurations"}),
+        ({"create"}, {"answers", "reads", "log", "configurations", *STILL}),
+        ({"describe-configs"}, {"configurations", *STILL}),
     ],
 )
 def test_what_nobody_asked_for_gave_no_occasion(left_out: set[str], clauses: set[str]) -> None:
@@ -191,7 +239,10 @@ def test_one_topic_that_was_left_is_no_occasion() -> None:
     story.op("describe-configs", "u", None, {"configs": ASKED["configs"]})
     story.op("describe-configs", "gone", type="fail", error="NO", ext={"asserts": "absent"})
     result = judged(story)
-    assert [each.name for each in result.clauses if each.verdict is None] == ["configurations"]
+    assert [each.name for each in result.clauses if each.verdict is None] == [
+        "configurations",
+        *STILL,
+    ]
 
 
 def test_one_topic_that_clients_asked_for_is_no_occasion_to_confuse_it() -> None:
@@ -204,7 +255,7 @@ def test_one_topic_that_clients_asked_for_is_no_occasion_to_confuse_it() -> None
 
 # --- clients alone ------------------------------------------------------------------------
 
-PLANTED = Plants(clean)
+PLANTED = Plants(moved)
 
 
 @PLANTED.violation("operation 0 asked for", "partitions [0], not 0 to 5", on=Story)
@@ -304,7 +355,8 @@ def configuration_that_nobody_asked_for(story: Story) -> None:
 
 
 def test_cases_of_clients_have_no_word_of_a_node() -> None:
-    blind = {name: each.story() for name, each in PLANTED.items() if "record" not in name}
+    stories = {name: each.story() for name, each in PLANTED.items()}
+    blind = {name: each for name, each in stories.items() if type(each) is Story}
     assert len(blind) >= 13
     assert not [name for name, story in blind.items() if story.evidence or story.events]
 
@@ -334,6 +386,104 @@ def records_without_the_configuration(story: LogStory) -> None:
 def records_of_a_topic_that_a_lost_create_made(story: LogStory) -> None:
     create(story, "v", ASKED, None)
     logged(story, "v", FIFTH, MADE[0], retention_ms="60000")
+
+
+# --- other replicas -----------------------------------------------------------------------
+
+
+def test_moves_that_were_asked_for_are_accepted() -> None:
+    outcome = asked_is_made(moved().run_events())
+    assert_valid(outcome)
+    assert outcome.figures["moves"] == 7
+    assert outcome.figures["moved"] == 2
+
+
+@PLANTED.violation("moves m/0 to [5, 6]", "nobody asked for that")
+def others_than_were_wished_for(story: LogStory) -> None:
+    move(story, [5, 6])
+
+
+@PLANTED.violation("moves m/0 to [5, 4]", "nobody asked for that")
+def wish_that_was_refused(story: LogStory) -> None:
+    wish(story, [5, 4], type="fail", error="INVALID_REPLICA_ASSIGNMENT")
+    move(story, [5, 4])
+
+
+@PLANTED.violation("moves m/0 to [6, 5]", "not so often")
+def wish_that_was_granted_twice(story: LogStory) -> None:
+    wish(story, [5, 4])
+    move(story, [5, 4])
+    move(story, [6, 5])
+
+
+@PLANTED.violation("moves m/0 to [5]", "nobody asked for that")
+def wish_that_came_later(story: LogStory) -> None:
+    move(story, [5], rises=True)
+    story.wait(60_000)
+    wish(story, [5])
+
+
+@PLANTED.violation("moves m/0 to [4]", "nobody asked for that")
+def cancelled_to_what_was_not_there_before(story: LogStory) -> None:
+    wish(story, None)
+    move(story, [4])
+
+
+@PLANTED.violation("was granted replicas [5, 4] of m/0, and the log never has them")
+def wish_that_was_granted_and_forgotten(story: LogStory) -> None:
+    wish(story, [5, 4])
+    story.record("NoOpRecord")
+
+
+@PLANTED.violation("m/0 is on [6, 5] in the end", "for [4, 5]")
+def last_wish_that_came_to_nothing(story: LogStory) -> None:
+    wish(story, [4, 5])
+    shows(story, [6, 5])
+
+
+@PLANTED.violation("moves are under way long after the cluster had settled")
+def move_that_never_ends(story: LogStory) -> None:
+    looked(story, "m/0")
+    story.wait(9_000)
+    looked(story, "m/0")
+
+
+def test_a_move_has_some_time_to_end() -> None:
+    story = moved()
+    looked(story, "m/0")
+    shows(story, [4, 5])
+    assert_valid(asked_is_made(story.run_events()))
+
+
+def test_a_wish_of_which_nobody_knows_may_come_last() -> None:
+    story = moved()
+    wish(story, [5, 4], type="info", error="REQUEST_TIMED_OUT")
+    wish(story, [4, 6])
+    move(story, [4, 6])
+    move(story, [5, 4])
+    shows(story, [5, 4])
+    assert_valid(asked_is_made(story.run_events()))
+
+
+def test_a_move_that_may_have_been_cancelled_last_may_be_anywhere() -> None:
+    story = moved()
+    wish(story, [4, 5])
+    wish(story, None, type="info", error="REQUEST_TIMED_OUT")
+    move(story, [4, 5])
+    shows(story, [6, 5])
+    assert_valid(asked_is_made(story.run_events()))
+
+
+def test_without_wishes_there_was_no_occasion() -> None:
+    clauses = {each.name: each for each in judged(clean()).clauses}
+    assert clauses["moves"].verdict is clauses["moved"].verdict is None
+    assert "nobody asked for other replicas" in clauses["moves"].note
+
+
+def test_replicas_that_the_log_does_not_tell_are_unknown() -> None:
+    story = moved()
+    story.events = []
+    assert clause_of(judged(story), "moves").verdict is Verdict.UNKNOWN
 
 
 # --- what looks alarming, and is right ----------------------------------------------------

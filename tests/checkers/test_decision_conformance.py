@@ -236,6 +236,25 @@ def record_has_another_leader(story: Decisions) -> None:
     story.isr([4, 5], 5)
 
 
+def completes(story: Decisions, **named: Any) -> None:
+    """4's wish, by which t/0 goes to 7 and 5, who leads."""
+    going = {"adding_replicas": [7], "removing_replicas": [4, 6]}
+    story.move([7, 5, 4, 6], isr=[4, 5, 6], **going)
+    story.decide("AlterPartition", change(1, [], **{"broker_epoch": 0, **named}), [story.offset])
+    story.move([7, 5], leader=7, rises=True)
+
+
+def test_a_wish_that_completes_a_reassignment_may_have_another_leader() -> None:
+    story = quiet()
+    completes(story)
+    assert not decision_conformance(story.run_events()).findings
+
+
+@PLANTED.violation("under broker epoch 3", "the epoch of broker 4 is 0", on=quiet)
+def reassignment_completed_by_another_broker_epoch(story: Decisions) -> None:
+    completes(story, broker_epoch=3)
+
+
 @PLANTED.violation("under broker epoch 3", "the epoch of broker 4 is 0", on=quiet)
 def broker_that_no_client_plays_has_another_epoch(story: Decisions) -> None:
     story.decide("AlterPartition", change(0, [], broker_epoch=3), [story.offset])

@@ -138,6 +138,39 @@ def member_that_comes_with_a_new_leader(story: Story) -> None:
     story.decide("AlterPartition", source(0, partition=1), [], verdict=95)
 
 
+def other_replicas(story: Story, *records: tuple[int, list[int], dict[str, Any]]) -> None:
+    """Of t/3, led by 6 with 5 in sync, by its versions: (leader, ISR, ...)."""
+    story.partition(30, 0, [6, 5], partition_id=3, leader=6)
+    for version, (leader, isr, more) in enumerate(records, 1):
+        record = {"partition_id": 3, "topic_id": TOPIC, "isr": isr, "leader": leader, **more}
+        story.apply("c1", 30 + version, "ReassignmentRecord", partition_epoch=version, **record)
+
+
+BEGUN = {"replicas": [4, 6, 5], "adding_replicas": [4], "removing_replicas": [6], "leader_epoch": 0}
+DONE = {"replicas": [4, 5], "adding_replicas": [], "removing_replicas": [], "leader_epoch": 1}
+
+
+def test_other_replicas_are_asked_for_by_administrators() -> None:
+    """No leader asks that they begin to change; one does that completes it, and may hand over to
+    whom it takes in by that."""
+    story = clean()
+    other_replicas(story, (6, [6, 5], BEGUN), (4, [4, 5], DONE))
+    story.decide("AlterPartition", source(1, partition=3, broker_id=6), [32])
+    story.decide("AlterPartition", source(9, partition=1), [], verdict=95)
+    assert_valid(judge(story.run_events()))
+
+
+@PLANTED.violation("adds [4] to the ISR of version 1")
+def other_replicas_in_sync_that_no_leader_asked_for(story: Story) -> None:
+    other_replicas(story, (6, [6, 5], BEGUN), (4, [4, 5], DONE))
+    story.decide("AlterPartition", source(9, partition=1), [], verdict=95)
+
+
+@PLANTED.violation("to broker 7, which was not in the ISR [5, 6]")
+def other_replicas_with_a_leader_that_is_not_in_sync(story: Story) -> None:
+    other_replicas(story, (6, [6, 5], BEGUN), (7, [4, 5], DONE))
+
+
 def shrunk(story: Story) -> None:
     of_one(story, 21, 1, [4])
     story.decide("AlterPartition", source(0, partition=1), [21])

@@ -162,6 +162,18 @@ PLANTED = Plants.of(
             "and nobody moved them",
             lambda s: s.cache("b3", replicas=[4, 6, 5]),
         ),
+        "3: replicas before anybody asked for them": (
+            "and nobody moved them",
+            lambda s: (s.cache("b3", replicas=[4, 6, 5]), moved(s, [4, 6, 5])),
+        ),
+        "3: replicas that nobody asked for": (
+            "and nobody moved them",
+            lambda s: (moved(s, [4, 7]), s.cache("b3", replicas=[4, 8])),
+        ),
+        "3: replicas that a refused wish was for": (
+            "and nobody moved them",
+            lambda s: (moved(s, [4, 7], type="fail"), s.cache("b3", replicas=[4, 7])),
+        ),
         "4: leader epoch falls": (
             "partition epoch 9 has a lower leader epoch than 4",
             lambda s: s.read(9, leader=-1, leader_epoch=1),
@@ -517,6 +529,19 @@ def test_what_goes_on_is_one_finding(happens: Callable[[Answers], None]) -> None
     story = clean()
     happens(story)
     assert len(checked(story).findings) == 1
+
+
+def moved(story: Answers, replicas: list[int], type: str = "ok") -> None:
+    story.op("reassign", "t/0", {"replicas": replicas}, None, type=type)
+
+
+def test_replicas_may_be_those_that_somebody_asked_for() -> None:
+    """On the way there, too: those that are to go are among them."""
+    story = clean()
+    moved(story, [4, 7])
+    for replicas in ([4, 7, 5, 6], [4, 7]):
+        story.cache("b3", replicas=replicas, isr=[4])
+    assert checked(story).findings == []
 
 
 def test_replicas_are_held_against_the_first_that_were_shown() -> None:

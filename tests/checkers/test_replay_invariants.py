@@ -163,6 +163,61 @@ PLANTED = Plants.of(
 )
 
 
+def moving() -> LogStory:
+    """t/0 of the second topic goes from 4, 5 to 7, 5; and once more to 6, 5, which is cancelled."""
+    story = clean()
+    story.brokers(7)
+    story.register(6)
+    story.unfence(6)
+    going = {"adding_replicas": [7], "removing_replicas": [4]}
+    story.move([7, 5, 4], topic_id=OTHER, isr=[4, 5], **going)
+    story.move([7, 5], topic_id=OTHER, leader=7, rises=True)
+    coming = {"adding_replicas": [6], "removing_replicas": [7]}
+    story.move([6, 5, 7], topic_id=OTHER, isr=[5, 7], **coming)
+    story.move([5, 7], topic_id=OTHER, rises=True)
+    return story
+
+
+def begun(story: LogStory, replicas: list[int], **more: Any) -> None:
+    story.move(replicas, topic_id=OTHER, **{"isr": [5, 7], **more})
+
+
+ADDS_4 = {"adding_replicas": [4], "removing_replicas": [7]}
+PLANTED |= Plants.of(
+    moving,
+    {
+        "which were not replicas, and adds them not": lambda story: begun(story, [5, 7, 4]),
+        "before those that come are in sync": lambda story: begun(
+            story, [4, 5], isr=[5], leader=5, adding_replicas=[4], rises=True
+        ),
+        "of which [4] are not in sync": lambda story: (
+            begun(story, [4, 5, 7], **ADDS_4),
+            story.move([4, 5], topic_id=OTHER, isr=[5], leader=5, rises=True),
+        ),
+        "from others than its replicas": lambda story: begun(story, [5, 7], removing_replicas=[4]),
+        "to 5 in leader epoch 2": lambda story: story.move([5], topic_id=OTHER, leader=5),
+        "to 7 in leader epoch 3": lambda story: begun(story, [4, 5, 7], rises=True, **ADDS_4),
+        "the ISR [4, 5, 7] of replicas": lambda story: story.move(
+            [5, 7], topic_id=OTHER, isr=[4, 5, 7]
+        ),
+        "from 4 to 9": lambda story: story.move([7, 5], topic_id=OTHER, partition_epoch=9),
+    },
+)
+
+
+def test_other_replicas_as_the_rules_have_them() -> None:
+    assert_valid(replay_invariants(moving().run_events()))
+
+
+def test_another_goal_while_one_is_under_way() -> None:
+    """What was added for the first one goes at once, and the leader epoch rises."""
+    story = moving()
+    begun(story, [4, 5, 7], **ADDS_4)
+    more = {"adding_replicas": [6], "removing_replicas": [7]}
+    begun(story, [6, 5, 7], rises=True, **more)
+    assert_valid(replay_invariants(story.run_events()))
+
+
 CHECKER = ReplayInvariants()
 
 

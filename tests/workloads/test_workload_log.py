@@ -1,5 +1,6 @@
 """The `log` workload's schedule, against an in-memory log."""
 
+import itertools
 import random
 from collections import Counter, defaultdict
 from dataclasses import replace
@@ -9,11 +10,22 @@ from histories import pairs
 
 from framework.generators import clients, simulate, stagger
 from framework.history.event import Event
+from framework.plugins.capabilities import REASSIGNMENTS
 from framework.plugins.outcomes import OUT_OF_RANGE, PRESENT
 from framework.plugins.system import NodeSpec
 from framework.plugins.workload import WorkloadOptions
 from workloads.base import ATTEMPTS
-from workloads.log import FINAL_CONSUMER, Log, LogOperations, LogOptions, final_fetches
+from workloads.log import (
+    FINAL_CONSUMER,
+    LOOKS,
+    MOVE_EVERY_NS,
+    PEACE_S,
+    AtRest,
+    Log,
+    LogOperations,
+    LogOptions,
+    final_fetches,
+)
 
 MOST_RECORDS = 10
 TOPICS, KEYS = LogOptions().names, LogOptions().keys
@@ -209,6 +221,77 @@ def test_the_final_reads_end_though_they_do_not_get_on() -> None:
     tries = Counter(str(end.key) for _, end in pairs(history))
     assert tries == {key: ATTEMPTS if log.logs[key] else 1 for key in KEYS}
     assert any(log.logs.values())
+
+
+# --- other replicas -----------------------------------------------------------------------
+
+BROKERS = [
+    NodeSpec(name=f"b{n}", roles=frozenset({"broker"}), ports={}, ids={"broker": n})
+    for n in (4, 5, 6)
+]
+
+
+def movable(nodes: list[NodeSpec] = BROKERS, *capabilities: str) -> WorkloadOptions:
+    able = frozenset(capabilities or {REASSIGNMENTS})
+    return WorkloadOptions(seed=0, threads=4, rate=50.0, nodes=nodes, capabilities=able)
+
+
+def moving(options: WorkloadOptions, workload: Log | None = None) -> list[Event]:
+    """The wishes for other replicas of 40 s."""
+    generator = clients(stagger(1 / 50, (workload or Log()).generator(options)))
+    log = ReferenceLog()
+
+    def completion(invoked: Event, n: int) -> tuple[int, Event]:
+        if invoked.f == "reassign":
+            return 10**7, replace(invoked, type="ok", value=None)
+        return log(invoked, n)
+
+    history = simulate(generator, threads=4, seed=0, completion=completion, max_ops=2000)
+    return [each for each in history if each.f == "reassign" and each.type == "invoke"]
+
+
+def test_partitions_are_given_other_replicas_all_along() -> None:
+    wishes = moving(movable())
+    assert len(wishes) > 20
+    gaps = [after.time - before.time for before, after in itertools.pairwise(wishes)]
+    assert min(gaps) >= MOVE_EVERY_NS
+    assert {str(each.key) for each in wishes} == set(KEYS)
+    wanted = [each.value["replicas"] for each in wishes]
+    placed = [each for each in wanted if each is not None]
+    assert {len(each) for each in placed} == {2, 3}
+    assert all(len(set(each)) == len(each) for each in placed)
+    assert {broker for each in placed for broker in each} == {4, 5, 6}
+    assert 0 < wanted.count(None) < len(placed)
+
+
+@pytest.mark.parametrize(
+    ("options", "workload"),
+    [
+        (movable(BROKERS, "data-plane"), Log()),
+        (movable(BROKERS[:2]), Log()),
+        (movable(), Log(LogOptions(moves=False))),
+        (movable(), Log(LogOptions(replicas=1))),
+    ],
+)
+def test_where_they_cannot_be_moved_or_are_not_to_be(
+    options: WorkloadOptions, workload: Log
+) -> None:
+    assert moving(options, workload) == []
+
+
+@pytest.mark.parametrize(("busy", "looks"), [(3, 4), (10**6, LOOKS)])
+def test_in_the_end_moves_are_waited_for(busy: int, looks: int) -> None:
+    """Until nothing is under way, or patience is over; then the reads go on."""
+
+    def completion(invoked: Event, n: int) -> tuple[int, Event]:
+        under_way = [{"key": "log-0/0"}] if n < busy else []
+        return 10**6, replace(invoked, type="ok", value=under_way)
+
+    history = simulate(clients(AtRest()), threads=3, completion=completion, max_ops=10**3)
+    asked = [each for each in history if each.type == "invoke"]
+    assert [each.f for each in asked] == ["reassignments"] * looks
+    gaps = [after.time - before.time for before, after in itertools.pairwise(asked)]
+    assert min(gaps) >= PEACE_S * 1e9
 
 
 def test_the_seed_fixes_the_schedule() -> None:

@@ -1,0 +1,176 @@
+"""Other replicas of partitions (KIP-455): who asked for them, and what the log made of that.
+
+A partition's goal are the replicas that it is to have: all but those that go. It becomes another
+one by a wish for it, or where somebody cancels what is under way: then it is what the partition had
+before, without those that come.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from checkers.folds.committed_log import CommittedLog
+from checkers.folds.values import partitions_shown, reassign_of, reassignments_of
+from framework.evidence.changes import Change, PartitionCreated, TopicCreated
+from framework.history.pairing import Operation
+
+MOVES: Final = ("reassign", "reassignments")
+PATIENCE_NS: Final = 8_000_000_000
+"""How long after the cluster has settled a move may still be under way."""
+
+Replicas: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Was not refused. `goal` None: that what is under way be cancelled."""
+
+    operation: Operation
+    goal: Replicas | None
+
+
+Wishes: TypeAlias = Mapping[str, Sequence[Wish]]
+"""By partition, `<topic>/<number>`."""
+
+
+def wishes_of(operations: Iterable[Operation]) -> Wishes:
+    """In the order in which they were asked."""
+    found: dict[str, list[Wish]] = defaultdict(list)
+    for each in operations:
+        if each.f == "reassign" and not each.failed:
+            asked = reassign_of(each)["replicas"]
+            found[str(each.key)].append(Wish(each, None if asked is None else tuple(asked)))
+    return found
+
+
+def wanted_by(wishes: Wishes, key: str, read: Operation) -> set[int] | None:
+    """The brokers on which somebody had wanted the partition before the read ended; None: nobody
+    had asked for other replicas."""
+    end = float("inf") if read.end is None else read.end
+    own = [each for each in wishes.get(key, ()) if each.operation.index < end]
+    return {broker for each in own for broker in each.goal or ()} if own else None
+
+
+# --- by the log ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A record made this the goal of the partition `key`. `cancels`: it is what was there before
+    another one that was under way. `since_ns`: somebody had applied it by then; `first`: the
+    partition was made so."""
+
+    key: str
+    replicas: Replicas
+    change: Change
+    since_ns: int
+    cancels: bool = False
+    first: bool = False
+
+
+def goals(log: CommittedLog) -> Iterator[Goal]:
+    """Each change of a goal, and the first one, in the order of the log."""
+    names: dict[str, str] = {}
+    known: dict[str, tuple[Replicas, Replicas]] = {}
+    for change, by_ns in zip(log.records, log.by_ns, strict=True):
+        if isinstance(change, TopicCreated):
+            names[change.topic_id] = change.name
+        elif isinstance(change, PartitionCreated) and change.topic_id in names:
+            key = f"{names[change.topic_id]}/{change.partition}"
+            goal = _without(change.replicas, change.removing)
+            before, origin = known.get(key, (None, None))
+            known[key] = goal, _without(change.replicas, change.adding)
+            first = before is None or change.partition_epoch == 0
+            if first or goal != before:
+                cancels = not first and goal == origin
+                yield Goal(key, goal, change, by_ns, cancels, first)
+
+
+def _without(replicas: Sequence[int], gone: Sequence[int]) -> Replicas:
+    return tuple(each for each in replicas if each not in gone)
+
+
+def unasked(goals: Iterable[Goal], wishes: Wishes) -> Iterator[Goal]:
+    """Those that no wish of their own explains: each is granted once."""
+    left = {key: list(own) for key, own in wishes.items()}
+    for each in goals:
+        if each.first:
+            continue
+        own = left.get(each.key, [])
+        asked = next((wish for wish in own if _explains(wish, each)), None)
+        if asked is None:
+            yield each
+        else:
+            own.remove(asked)
+
+
+def _explains(wish: Wish, goal: Goal) -> bool:
+    wanted = wish.goal == goal.replicas or (wish.goal is None and goal.cancels)
+    return wanted and (wish.operation.invoked_ns or 0) <= goal.since_ns
+
+
+def ungranted(goals: Iterable[Goal], wishes: Wishes) -> tuple[int, list[Wish]]:
+    """How many wishes were answered ok of partitions that the log has, and those whose goal it
+    never had."""
+    had: dict[str, set[Replicas]] = defaultdict(set)
+    for goal in goals:
+        had[goal.key].add(goal.replicas)
+    granted = [
+        each
+        for key, own in wishes.items()
+        for each in own
+        if key in had and each.operation.ok and each.goal is not None
+    ]
+    return len(granted), [each for each in granted if each.goal not in had[str(each.operation.key)]]
+
+
+# --- in the end ---------------------------------------------------------------------------
+
+
+def last_goals(own: Sequence[Wish]) -> Sequence[Wish]:
+    """The wishes of which one is the last: those that no other that was granted follows. None,
+    where nothing was granted, or it may have been cancelled."""
+    granted = [each for each in own if each.operation.ok]
+    last = [
+        each
+        for each in own
+        if not any(each.operation.precedes(other.operation) for other in granted)
+        or not each.operation.ok
+    ]
+    return last if granted and all(each.goal is not None for each in last) else ()
+
+
+def misplaced(
+    operations: Iterable[Operation], wishes: Wishes
+) -> tuple[int, list[tuple[Operation, str, Replicas]]]:
+    """How many partitions the final linearizable reads show of which is known where they were to
+    be, and those that they show elsewhere."""
+    compared, found = 0, list[tuple[Operation, str, Replicas]]()
+    for read in operations:
+        if read.f not in ("describe", "follow") or read.phase != "final" or not read.ok:
+            continue
+        for shown in partitions_shown(read) if read.result else ():
+            key = f"{read.key}/{shown['partition']}"
+            own, replicas = wishes.get(key, ()), shown.get("replicas")
+            last = last_goals(own)
+            over = all(each.operation.precedes(read) for each in own if each.operation.ok)
+            if last and over and replicas is not None:
+                compared += 1
+                if tuple(replicas) not in [each.goal for each in last]:
+                    found.append((read, key, tuple(replicas)))
+    return compared, found
+
+
+def still_moving(operations: Iterable[Operation]) -> tuple[Operation, bool] | None:
+    """The last look at what is under way, where there was something still; and whether that was
+    after all patience."""
+    looks = [
+        each
+        for each in operations
+        if each.f == "reassignments" and each.phase == "final" and each.ok
+    ]
+    if not looks or not reassignments_of(looks[-1]):
+        return None
+    waited_ns = (looks[-1].invoked_ns or 0) - (looks[0].invoked_ns or 0)
+    return looks[-1], waited_ns >= PATIENCE_NS
