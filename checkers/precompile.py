@@ -17,6 +17,7 @@ from time import monotonic
 from typing import Final
 
 from checkers.linearizability import precompile as linearizability
+from checkers.linearizability.methods.grow_only import METHOD as GROW_ONLY
 from checkers.linearizability.methods.table import METHODS
 from checkers.logs import precompile as logs
 from checkers.topic_linearizability import check_names
@@ -53,6 +54,7 @@ DEFAULT: Final[Mapping[str, Callable[[], None]]] = {
 ALL: Final[Mapping[str, Callable[[], None]]] = {
     **DEFAULT,
     **{method.name: partial(linearizability.precompile, method.decide) for method in METHODS},
+    GROW_ONLY: linearizability.sets,
 }
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from checkers.linearizability.decision import Budget, Decide
 from checkers.linearizability.encoded import NEVER, NOWHERE, EncodedHistory, Kind
 from checkers.linearizability.encoding.transitions import queue_steps
+from checkers.linearizability.methods.grow_only import SetHistory, grow_only
 from framework.checking.columns import Columns
 from framework.checking.runs import add_operation
 from framework.history.columns import OPERATIONS
@@ -36,6 +37,23 @@ def precompile(method: Decide) -> None:
     """Sees to it that a method is compiled."""
     for encoded in samples():
         method(encoded, Budget(_SAMPLE_S))
+
+
+def sets() -> None:
+    """Sees to it that what decides sets that grow is compiled."""
+    numbers = np.arange(2)
+    elements = numbers.astype(np.int32)
+    grow_only(
+        SetHistory(
+            add_call=numbers,
+            add_ret=numbers + 2,
+            add_element=elements,
+            read_call=numbers + 4,
+            read_ret=numbers + 6,
+            offsets=np.array([0, 1, 3]),
+            elements=np.array([0, 0, 1], dtype=np.int32),
+        )
+    )
 
 
 def topics() -> pa.Table:
@@ -98,6 +116,8 @@ def _samples(rng: random.Random) -> Iterator[EncodedHistory]:
         queue = _queue(rng, 30, distinct)
         yield queue
         yield queue_steps(queue)
+    # Searches make room, clear away what they need no more, and go back.
+    yield _cell(random.Random(1), 400, _REGISTER, 8, 0.02)
 
 
 def _cell(
