@@ -11,6 +11,14 @@ SEEDS = 100
 CHUNK = 25
 ENOUGH = 400
 """Seeds within which each broken variant has to be caught."""
+FEW = {
+    "continues-another-leaders-download": 20,
+    "counts-older-epochs": 33,
+    "forgets-its-vote": 8,
+    "keeps-a-log-as-long-as-its-snapshot": 24,
+    "votes-by-offset-alone": 20,
+}
+"""Variants that few seeds show: where the search begins, which takes seconds otherwise."""
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
@@ -38,7 +46,7 @@ def test_rules_hold(first: int) -> None:
 def test_broken_core_is_caught(variant: Variant) -> None:
     caught: str | None = None
     with variant.broken():
-        for seed in range(ENOUGH):
+        for seed in range(FEW.get(variant.name, 0), ENOUGH):
             try:
                 variant.world(seed, variant.profile).run()
             except Violation as violation:
