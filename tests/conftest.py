@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +46,10 @@ FIRST = ("clusters", "spark")
 """Groups that take long, and so are begun first."""
 
 
-def _where(item: pytest.Item) -> str:
-    """Its file's path below this folder."""
-    return item.path.relative_to(Path(__file__).parent).as_posix()
+@cache
+def _where(file: Path) -> str:
+    """A test file's path below this folder. Asked for each of ten thousand tests, thrice."""
+    return file.relative_to(Path(__file__).parent).as_posix()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -55,7 +57,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     some of them clean up what dead runs left, and nodes need time of the machine; so do those that
     use Spark, so that there is one session; other files may go anywhere. (xdist reads the marks as
     soon as all is collected, before any hook of ours that changes the list.)"""
-    where = _where(item)
+    where = _where(item.path)
     if where.startswith(CLUSTERS):
         group = "clusters"
     elif "spark" in getattr(item, "fixturenames", ()) or where in WITH_SPARK:
@@ -68,7 +70,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
-    if not _where(item).startswith(WITH_NODES):
+    if not _where(item.path).startswith(WITH_NODES):
         return (yield)
     with before_others():
         return (yield)

@@ -24,7 +24,7 @@ def plain_values(column: pa.ChunkedArray) -> list[Any]:
     elif pa.types.is_dictionary(column.type) and not column.null_count:
         coded = column.combine_chunks()
         values = _each_has(coded.dictionary.to_pylist(), coded.indices)
-    elif pa.types.is_string(column.type) and _repeats(words := pc.unique(column), column):
+    elif pa.types.is_string(column.type) and (words := _repeated(column)) is not None:
         values = _each_has(words.to_pylist(), pc.index_in(column, words))
     elif _is_of_numbers(column.type) and not column.null_count:
         flat = pc.list_flatten(column).to_numpy().tolist()
@@ -37,7 +37,7 @@ def plain_values(column: pa.ChunkedArray) -> list[Any]:
 
 def json_values(column: pa.ChunkedArray) -> list[Any]:
     """What the JSON texts of a column say; null is None."""
-    if _repeats(words := pc.unique(column), column):
+    if (words := _repeated(column)) is not None:
         return _each_has(_parsed(words.to_pylist()), pc.index_in(column, words))
     return _parsed(column.to_pylist())
 
@@ -61,5 +61,10 @@ def _is_of_numbers(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) and pa.types.is_integer(kind.value_type))
 
 
-def _repeats(words: pa.Array, column: pa.ChunkedArray) -> bool:
-    return len(words) * _ROWS_A_WORD < len(column)
+def _repeated(column: pa.ChunkedArray) -> pa.Array | None:
+    """The different values of a column; None: it has too many of them, or too few rows, to look
+    for the same."""
+    if len(column) <= _ROWS_A_WORD:
+        return None
+    words = pc.unique(column)
+    return words if len(words) * _ROWS_A_WORD < len(column) else None

@@ -1,7 +1,7 @@
 """What a rule finds in rows that become objects as it looks at them is what it finds in a list of
 them: of every checker, its clean story and each violation that is planted for it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -26,20 +26,15 @@ from framework.evidence.schemas import rows_of
 from framework.verdict import Verdict
 
 
-def forms(events: RunEvents) -> tuple[RunEvents, RunEvents]:
-    """With the evidence as a list, and as columns."""
-    tables = tables_of(events)
+def as_list(events: RunEvents, tables: Mapping[type[Evidence], pa.Table]) -> RunEvents:
     listed = [each for kind, table in tables.items() for each in rows_of(kind, table)]
     listed.sort(key=lambda each: each.place)
-    return (
-        replace(events, evidence=listed),
-        replace(
-            events,
-            evidence=EvidenceRows.of_tables(
-                (kind, narrow(table)) for kind, table in tables.items()
-            ),
-        ),
-    )
+    return replace(events, evidence=listed)
+
+
+def as_columns(events: RunEvents, tables: Mapping[type[Evidence], pa.Table]) -> RunEvents:
+    narrowed = ((kind, narrow(table)) for kind, table in tables.items())
+    return replace(events, evidence=EvidenceRows.of_tables(narrowed))
 
 
 def tables_of(events: RunEvents) -> dict[type[Evidence], pa.Table]:
@@ -60,18 +55,20 @@ def test_rule_finds_the_same_in_columns(name: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(narrowing, "WORTH", 1)
     check = loaded(name).check_run
     for story in stories(name):
-        listed, columns = forms(story.run_events())
-        kept = replace(
-            listed, evidence=EvidenceRows.of_tables(tables_of(listed).items(), kept=True)
-        )
-        found = check(listed)
+        events = story.run_events()
+        tables = tables_of(events)
+        columns = as_columns(events, tables)
+        kept = replace(events, evidence=EvidenceRows.of_tables(tables.items(), kept=True))
+        found = check(as_list(events, tables))
         assert [check(columns), check(kept)] == [found, found]
         assert check(kept) == found, "it changed what is made once for all"
 
 
-def in_parts(name: str, events: RunEvents, count: int) -> CheckerResult:
+def in_parts(
+    name: str, events: RunEvents, tables: Mapping[type[Evidence], pa.Table], count: int
+) -> CheckerResult:
     """What the engine makes of a run that is judged in so many parts."""
-    checker, tables = loaded(name), tables_of(events)
+    checker = loaded(name)
     found = [
         checker.check_run(
             replace(
@@ -98,9 +95,10 @@ def test_there_are_rules_that_can_be_cut() -> None:
 def test_parts_find_together_what_the_whole_has(name: str, count: int) -> None:
     accused = 0
     for story in stories(name):
-        listed, _ = forms(story.run_events())
-        whole = in_parts(name, listed, 1)
-        assert in_parts(name, listed, count) == whole
+        events = story.run_events()
+        tables = tables_of(events)
+        whole = in_parts(name, events, tables, 1)
+        assert in_parts(name, events, tables, count) == whole
         accused += whole.verdict is Verdict.INVALID
     assert accused, "no part found anything"
 
@@ -122,8 +120,9 @@ def test_a_part_is_given_its_own_rows_and_what_all_are_given() -> None:
 
 
 def test_rows_are_the_list_in_its_order() -> None:
-    listed, columns = forms(case("committed-never-lost").clean.run_events())
-    of_rows, of_list = columns.evidence, listed.evidence
+    events = case("committed-never-lost").clean.run_events()
+    tables = tables_of(events)
+    of_rows, of_list = as_columns(events, tables).evidence, as_list(events, tables).evidence
     assert list(of_rows) == of_list and len(of_rows) == len(of_list)
     for at in (0, 3, -1, -2, len(of_list) - 1):
         assert of_rows[at] == of_list[at]
