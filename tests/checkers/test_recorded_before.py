@@ -19,6 +19,7 @@ import pytest
 
 from framework.checking.engine import check_runs
 from framework.checking.results import RunResult
+from framework.hosts.ssh.unpacking import unpack
 from framework.verdict import Verdict
 
 ARCHIVE: Final = Path(__file__).with_name("recorded_before.tar.xz")
@@ -43,7 +44,7 @@ ADDED: Final = {"isr-chain"}
 def results(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunResult]:
     into = tmp_path_factory.mktemp("recorded")
     with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(into, filter="data")
+        unpack(archive, into)
     return dict(zip(CONVICTED, check_runs(spark, [into / name for name in CONVICTED]), strict=True))
 
 

@@ -18,6 +18,7 @@ from typing import Final
 
 import paramiko
 
+from framework.hosts.ssh.unpacking import unpack
 from framework.plugins.host import ClockSample, CommandFailed, Completed, Host
 
 CHANNELS: Final = 8
@@ -190,7 +191,7 @@ class SshHost:
             raise CommandFailed(f"{self.name}: {remote} cannot be fetched: {err.decode().strip()}")
         local.mkdir(parents=True, exist_ok=True)
         with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
-            tar.extractall(local, filter="data")
+            unpack(tar, local)
 
     def _whole(self, command: str) -> str:
         return shlex.join([*self._prefix, "sh", "-c", command]) if self._prefix else command
