@@ -106,6 +106,7 @@ def test_it_says_something_where_somebody_is_was_or_should_be(
         ([4], [5], partition([4, 5]), []),
         ([4], [5, 6], partition([4, 5], [6]), []),
         ([4], None, partition([4, 5], [6]), []),
+        ([], [4, 5, 6], partition([4], [5, 6]), []),
         ([4], [9], partition([4, 9]), ["the eligible leaders [9] of replicas [4, 5, 6]"]),
         ([4], [4], partition([4]), ["the eligible leaders [4] beside its ISR [4]"]),
         ([4], [6, 5], partition([4, 5]), ["the eligible leaders [6], which were neither"]),

@@ -15,6 +15,7 @@ from framework.evidence.kinds import (
     Elected,
     EpochStart,
     Evidence,
+    HeldRule,
     Voted,
     evidence_of,
     same_fact,
@@ -45,6 +46,8 @@ def value_of(hint: Any, empty: bool) -> Any:
         return EpochStart(epoch=LeaderEpoch(1), start_offset=Offset(2))
     if hint is Covered:
         return Covered(entity="e", field="f")
+    if hint is HeldRule:
+        return HeldRule(rule="epoch-is-offset", feature="f", since=1, below=2)
     if args:
         return args[0]  # a literal
     return {int: 7, str: "text", bool: True, float: 0.5}[hint]
