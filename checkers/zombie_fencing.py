@@ -22,6 +22,7 @@ from checkers.folds.fenced_by_log import served_while_fenced
 from checkers.folds.leases import FS as ASKED
 from checkers.folds.leases import served_without_lease, serving
 from checkers.folds.operations import is_zombie
+from checkers.folds.served_cut_off import served_cut_off
 from checkers.folds.shown_ends import SHOWS, ShownEnd
 from checkers.folds.values import conditional
 from framework.checking.findings import finding, weighed
@@ -81,12 +82,14 @@ LEASED: Final = Clause(
     name="leased",
     says="No broker serves a client without a lease, or after its end",
     compares="nodes that clients had answers from, and that tell what they served; where none "
-    "tells, answers of brokers that the disks show to have been fenced for longer than a lease",
+    "tells, answers of brokers that the disks show to have been fenced, or the ledger to have been "
+    "cut off, for longer than a lease",
     floor=2,
     because="all that answered a client: one that keeps silent may serve at any time",
     sources=(CLIENTS, LEDGER, DISKS, EVENTS),
     blind="an answer that its broker leaves out, but to a client after it had been fenced for as "
-    "long as a lease, and before one is shown that it was not yet in service again",
+    "long as a lease, and before one is shown that it was not yet in service again, or while a "
+    "fault keeps it from every controller, after it must have been fenced",
 )
 
 
@@ -109,6 +112,7 @@ def zombie_fencing(events: RunEvents) -> Outcome:
     decided, log_findings = decided_on_stale(reported)
     served, lease_findings = served_without_lease(reported)
     fenced, fenced_findings = served_while_fenced(reported, left, dates)
+    cut_off, cut_off_findings = served_cut_off(reported)
     zombies = [each for each in events.operations if is_zombie(each)]
     figures: dict[str, float] = {
         "zombies": len(zombies),
@@ -126,13 +130,16 @@ def zombie_fencing(events: RunEvents) -> Outcome:
     findings = [
         *(replace(each, clause=REFUSED.name) for each in (*stale, *unproven)),
         *(replace(each, clause=DECIDED.name) for each in log_findings),
-        *(replace(each, clause=LEASED.name) for each in (*lease_findings, *fenced_findings)),
+        *(
+            replace(each, clause=LEASED.name)
+            for each in (*lease_findings, *fenced_findings, *cut_off_findings)
+        ),
     ]
     counts: dict[str, Count] = {
         REFUSED.name: judged or _no_zombies(events.operations),
         DECIDED.name: why
         or (decided, sum(_conditional(each) for each in events.operations if each.ok)),
-        LEASED.name: LEASED.count(fenced, why) if why else serving(reported),
+        LEASED.name: LEASED.count(fenced + cut_off, why) if why else serving(reported),
     }
     return weighed(counts, findings, figures)
 
@@ -372,4 +379,6 @@ class ZombieFencing(RunChecker):
         disk=DISK_KINDS,
         fs=FS,
         observations=True,
+        nemesis=True,
+        faults=True,
     )

@@ -21,12 +21,13 @@ from framework.plugins.checker import LEDGER, Count, Finding
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """Nobody heard of a broker since then, and at `due_ns` it should have been fenced."""
+    """Nobody heard of a broker from then until then, and at `due_ns` it should have been fenced."""
 
     node: str
     broker: int
     since_ns: int
     due_ns: int
+    until_ns: int
 
 
 def unfenced(events: RunEvents, log: CommittedLog, enough: int = 1) -> tuple[Count, list[Finding]]:
@@ -36,7 +37,7 @@ def unfenced(events: RunEvents, log: CommittedLog, enough: int = 1) -> tuple[Cou
     brokers = {each.broker_id for each in log.records if isinstance(each, BrokerRegistered)}
     silences = [
         each
-        for each in sorted(_silences(events), key=lambda each: each.due_ns)
+        for each in sorted(silences_of(events), key=lambda each: each.due_ns)
         if each.broker in brokers or each.node not in votes  # a voter need be no broker
     ]
     heard = (each for each in events.evidence if each.node in votes)
@@ -59,7 +60,7 @@ def unfenced(events: RunEvents, log: CommittedLog, enough: int = 1) -> tuple[Cou
     return f"{few} broker's node was gone for {long_s:g} s while the others worked", findings
 
 
-def _silences(events: RunEvents) -> Iterator[Silence]:
+def silences_of(events: RunEvents) -> Iterator[Silence]:
     """Of brokers' nodes that were gone for long enough while most nodes were left alone."""
     nodes: Mapping[str, Recorded] = events.plan.get("nodes") or {}
     ids, stretches = ids_of(events.plan), owed(events.faults, nodes)
@@ -68,11 +69,12 @@ def _silences(events: RunEvents) -> Iterator[Silence]:
         for stretch in stretches:
             since_ns = max(begin_ns, stretch.begin_ns)
             due_ns = missed_by_ns(events, votes, since_ns)  # who fences is one of them
-            if due_ns > min(end_ns, stretch.end_ns):
+            until_ns = min(end_ns, stretch.end_ns)
+            if due_ns > until_ns:
                 continue
             for node in gone:
                 for broker in ids.get(node, ()):
-                    yield Silence(node, broker, since_ns, due_ns)
+                    yield Silence(node, broker, since_ns, due_ns, until_ns)
 
 
 def _absences(faults: Iterable[FaultRecord]) -> Iterator[tuple[Iterable[str], int, int]]:

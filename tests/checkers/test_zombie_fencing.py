@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judging import assert_unknown, clause_of, judged, silent
 from planted_runs import (
+    MS,
     OTHER,
     TOPIC,
     Story,
@@ -23,6 +24,7 @@ from planted_runs import (
 
 from checkers.folds.operations import is_zombie
 from checkers.zombie_fencing import ZombieFencing, zombie_fencing
+from framework.evidence.run_events import NemesisEvent
 from framework.history.event import CompletionType
 from framework.history.pairing import Operation
 from framework.verdict import Verdict
@@ -416,6 +418,102 @@ def test_brokers_that_the_log_has_fenced_refuse_clients() -> None:
 def serves_while_the_log_has_it_fenced(story: Story) -> None:
     story.op("metadata", "t", None, {"topic_id": TOPIC, "partitions": []}, node="b1")
     read(story, 5)
+
+
+def cut_off(*, told: bool = False) -> Story:
+    """b1 is kept from every controller until the nemesis begins to heal it, and refuses clients
+    once others must have fenced its broker; as `left`, whose nodes tell nothing."""
+    story = clean() if told else left()
+    more = {"fencing_s": 1, "recovery_s": 1}
+    capabilities = [*(story.plan.get("capabilities") or ()), "broker-leases"]
+    story.plan = {**story.plan, **more, "capabilities": capabilities}
+    story.wait(2_000)
+    begin_ns = story.now_ns
+    story.wait(1_100)
+    for _ in range(2):
+        story.op("metadata", "t", type="fail", error="NOT_LEADER_OR_FOLLOWER", node="b1")
+    end_ns = story.now_ns + 200 * MS
+    entries = [{"step": "planned", "cut_off": ["b1"]}]
+    now_ns, times = story.now_ns, {"injected_ns": begin_ns, "healed_ns": end_ns}
+    story.inject(7, fault="partition", victims={"b1": {}}, entries=entries, **times)
+    story.now_ns = now_ns
+    story.nemesis.append(
+        NemesisEvent(index=9_999, time_ns=end_ns - MS, type="invoke", f="stop-partition")
+    )
+    return story
+
+
+def ok_of_b1(story: Story, f: str = "metadata") -> None:
+    story.op(f, "t", None, {"topic_id": TOPIC, "partitions": []}, node="b1")
+
+
+def test_brokers_that_are_cut_off_refuse_clients() -> None:
+    result = judged(ZombieFencing(), cut_off())
+    assert not result.findings
+    leased = clause_of(result, "leased")
+    assert (leased.verdict, leased.compared) == (Verdict.VALID, 2)
+
+
+@PLANTED.violation("by b1 without a lease: since", "no controller had heard", on=cut_off)
+def serves_though_no_controller_hears_of_it(story: Story) -> None:
+    ok_of_b1(story)
+
+
+@PLANTED.violation("by b1 without a lease: since", on=lambda: cut_off(told=True))
+def serves_though_cut_off_and_leaves_that_out(story: Story) -> None:
+    """What it tells of its leases and answers is in order."""
+    ok_of_b1(story)
+
+
+def accused(story: Story) -> bool:
+    found = zombie_fencing(story.run_events()).findings
+    return any("no controller had heard" in each.message for each in found)
+
+
+@pytest.mark.parametrize(
+    "how", ["too early", "healing", "nobody told when", "no leases", "another", "not cut off"]
+)
+def test_answers_of_brokers_that_may_have_a_lease(how: str) -> None:
+    story = cut_off()
+    match how:
+        case "too early":
+            story.now_ns -= 200 * MS
+        case "healing":
+            story.wait(198)
+        case "nobody told when":
+            story.nemesis.clear()
+        case "no leases":
+            story.plan["capabilities"].remove("broker-leases")
+        case "not cut off":
+            story.faults[-1] = replace(story.faults[-1], entries=())
+    story.op(
+        "metadata",
+        "t",
+        None,
+        {"topic_id": TOPIC, "partitions": []},
+        node="b2" if how == "another" else "b1",
+    )
+    assert not accused(story)
+    assert accused(served_late()), "as it is else"
+
+
+def served_late() -> Story:
+    story = cut_off()
+    ok_of_b1(story)
+    return story
+
+
+@pytest.mark.parametrize(
+    ("f", "at", "counts"),
+    [("stop-partition", 1, True), ("heal", 1, True), ("start-pause", 1, False),
+     ("stop-partition", -3_500, False)],
+)  # fmt: skip
+def test_what_begins_to_heal_it_ends_what_is_known(f: str, at: int, counts: bool) -> None:
+    """Before the late answer, or before the fault; or something else."""
+    story = served_late()
+    asked_ns = story.operations[-1].began_ns - at * MS if at > 0 else story.now_ns + at * MS
+    story.nemesis.insert(0, NemesisEvent(index=9_998, time_ns=asked_ns, type="invoke", f=f))
+    assert accused(story) != counts
 
 
 # --- by what was applied ------------------------------------------------------------------
