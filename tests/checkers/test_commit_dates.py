@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from random import Random
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from planted_runs import Story
 
@@ -23,6 +23,7 @@ SHOWN = st.lists(
 
 
 @given(SHOWN, SHOWN, st.integers(0, 6))
+@example([], [shown(0, 1, 4), shown(1, 1, 4), shown(2, 1, 3), shown(3, 1, 5)], 3)
 def test_dates_are_the_narrowest(some: list[ShownEnd], whole: list[ShownEnd], offset: int) -> None:
     dates = CommitDates.of([*some, *whole], whole)
     ends = [each.operation.end or 0 for each in (*some, *whole) if each.end > offset]

@@ -9,6 +9,7 @@ from planted_runs import MS, PLAN, TOPIC, Story
 from checkers.folds.commit_dates import commit_dates
 from checkers.folds.disk_logs import committed_on_disks
 from checkers.folds.fenced_by_log import served_while_fenced
+from framework.history.event import CompletionType
 from framework.history.pairing import Operation
 
 VOTERS = ("c1", "c2", "c3")
@@ -168,6 +169,26 @@ def no_lease_is_known(story: Story) -> None:
     read(story, 4)
 
 
+def registered_and_not_fenced(story: Story) -> None:
+    """What its process before it was granted may go on."""
+    for node in VOTERS:
+        story.disks.cut(node, 2)
+    story.operations = story.operations[:1]
+    read(story, 2)
+    story.wait(200)
+    metadata(story)
+    read(story, 2)
+
+
+def nobody_who_shows_that_it_was_not_back(story: Story) -> None:
+    """An observer of a node was shown the fence, which tells not that no more was committed."""
+    story.operations = story.operations[:1]
+    view = {"leader": 1, "leader_epoch": 1, "high_watermark": 4, "voters": [[1, 4]]}
+    story.ask("c1", "describe-node", view)
+    story.wait(200)
+    metadata(story)
+
+
 @pytest.mark.parametrize(
     "what",
     [
@@ -182,12 +203,67 @@ def no_lease_is_known(story: Story) -> None:
         nobody_who_was_shown_the_fence,
         longest_lease_is_longer,
         no_lease_is_known,
+        registered_and_not_fenced,
+        nobody_who_shows_that_it_was_not_back,
     ],
 )
 def test_what_does_not_show_that_it_had_no_lease(what: Callable[[Story], None]) -> None:
     story = fenced()
     what(story)
     assert found(story) == (0, [])
+
+
+STARTS = {"broker_id": 201, "lease_start_ms": 1000}
+ENDS = {"broker_epoch": 1, "lease_end_ms": 9000}
+
+
+@pytest.mark.parametrize(
+    ("f", "type", "value", "result"),
+    [
+        ("heartbeat", "fail", STARTS, ENDS),
+        ("describe", "ok", STARTS, ENDS),
+        ("heartbeat", "ok", {"broker_id": 201}, ENDS),
+        ("heartbeat", "ok", None, ENDS),
+        ("heartbeat", "ok", STARTS, {"broker_epoch": 1}),
+        ("heartbeat", "ok", STARTS, None),
+    ],
+)
+def test_what_grants_no_lease_makes_none_longer(
+    f: str, type: CompletionType, value: object, result: object
+) -> None:
+    story = fenced()
+    story.op(f, "broker-201", value, result, type=type)
+    story.wait(200)
+    metadata(story)
+    read(story, 4)
+    assert found(story)[0] == 1
+
+
+def test_a_broker_of_which_the_log_has_nothing_before_is_fenced_by_it() -> None:
+    """A snapshot has the place of what was before."""
+    story = fenced()
+    for node in VOTERS:
+        story.disks.cut(node, 1)
+    lies(story, "FenceBrokerRecord")
+    story.operations = story.operations[:1]
+    read(story, 2)
+    story.wait(200)
+    metadata(story)
+    read(story, 2)
+    judged, (message,) = found(story)
+    assert judged == 1 and "the record at offset 1" in message
+
+
+def test_a_lapse_of_which_nobody_knows_the_end_hides_no_later_one() -> None:
+    story = fenced()
+    lies(story, "FenceBrokerRecord")
+    story.operations = story.operations[:1]
+    read(story, 6)
+    story.wait(200)
+    metadata(story)
+    read(story, 6)
+    judged, (message,) = found(story)
+    assert judged == 1 and "the record at offset 5" in message
 
 
 def test_without_a_known_lease_fencing_is_the_bound() -> None:

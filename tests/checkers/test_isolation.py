@@ -784,6 +784,19 @@ def test_the_snapshot_of_another_excuses_no_leader() -> None:
     assert judged(CHECKER, wrote_a_snapshot("n3")).verdict is Verdict.INVALID
 
 
+@pytest.mark.parametrize(
+    ("starved", "verdict"), [(("n1", "n2"), Verdict.VALID), (("n3",), Verdict.INVALID)]
+)
+def test_a_leader_that_had_no_time_may_write_its_snapshot_late(
+    starved: Sequence[str], verdict: Verdict
+) -> None:
+    """What another node waited for is no reason: n1 and n2 led before."""
+    story = wrote_a_snapshot("leader", 9000)
+    waited = {node: [[0, 1_000_000, 900_000]] for node in starved}
+    story.plan = {**story.plan, "machine": {"cores": 2, "took": [], "nodes": waited}}
+    assert judged(CHECKER, story).verdict is verdict
+
+
 def test_who_led_before_is_known_or_nobody_lost_anything() -> None:
     """An answer that knows no leader is of an election that has begun."""
     story = begun()
