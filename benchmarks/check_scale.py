@@ -37,6 +37,8 @@ HOT_CLIENTS: Final = 100
 RUNS: Final = 2_000
 RUN_OPERATIONS: Final = 50
 _EVERY_S: Final = 0.2
+_LOOKING: Final = 0.02
+"""The most that looking at processes may take of the time: pages of gigabytes are counted long."""
 
 
 def say(what: str, **figures: object) -> None:
@@ -103,17 +105,19 @@ def measured(*arguments: str | Path, environment: Mapping[str, str] = {}) -> dic
         process = subprocess.Popen(
             [sys.executable, *arguments], stdout=out, stderr=out, env={**os.environ, **environment}
         )
-        peak = 0
+        peak, pause_s = 0, _EVERY_S
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(_EVERY_S)
+                process.wait(pause_s)
                 break
+            looked = time.process_time()
             peak = max(peak, memory_kib(process.pid))
             for each in tree(process.pid):
                 with contextlib.suppress(OSError):
                     used[each] = max(used.get(each, 0.0), processor_s(each))
             for name, most in of_driver(process.pid).items():
                 driver[name] = max(driver.get(name, 0), most)
+            pause_s = max(_EVERY_S, (time.process_time() - looked) / _LOOKING)
         out.seek(0)
         text = out.read()
     after = os.times()

@@ -11,15 +11,16 @@ from typing import Any, Final, cast
 from framework.checking.documents import VerdictDocument
 from framework.checking.observed import system_of
 from framework.errors import UsageError
-from framework.evidence.kinds import DISK, Evidence
+from framework.evidence.kinds import Evidence
 from framework.evidence.run_events import unreported
 from framework.history.event import Json
 from framework.history.pairing import PHASE, Operation
 from framework.history.reader import History, read_history
 from framework.plugins.capabilities import gives_evidence
+from framework.report.evidence import Told, told
 from framework.report.logs import LogLine, read_logs, zero_of
-from framework.report.messages import KINDS
-from framework.report.nodes import Span, spans
+from framework.report.messages import KINDS as DRAWN
+from framework.report.nodes import IN_LANES, Span, in_order, spans
 
 NS: Final = 1e9
 """ns in a second."""
@@ -97,8 +98,8 @@ def read_run(folder: Path) -> Run:
     )
     verdict = cast("VerdictDocument | None", _object(folder / "verdict.json", not_checked, missing))
     history = _history(folder / "history.jsonl", missing)
-    evidence = _evidence(folder, plan or {}, missing)
     found = _has_findings(verdict or {})
+    known = _told(folder, plan or {}, DRAWN if found else IN_LANES, missing)
     return Run(
         folder=folder,
         plan=plan or {},
@@ -107,15 +108,11 @@ def read_run(folder: Path) -> Run:
         observations=history.observations if history else (),
         phases=_phases(history) if history else (),
         injections=_injections(folder / "faults.jsonl", missing),
-        spans=list(spans(evidence)),
+        spans=list(spans(known.evidence, known.until_ns)),
         missing=missing,
         logs=_logs(folder, plan or {}, missing) if found else (),
-        evidence=[each for each in evidence if _is_drawn(each)] if found else (),
+        evidence=in_order(known.evidence, DRAWN) if found else (),
     )
-
-
-def _is_drawn(evidence: Evidence) -> bool:
-    return evidence.source == "event" and isinstance(evidence, KINDS)
 
 
 def _has_findings(verdict: VerdictDocument) -> bool:
@@ -198,24 +195,22 @@ def _fold(found: dict[int, Injection], line: Mapping[str, Any]) -> None:
         injection.errors.append(str(line["error"]))
 
 
-def _evidence(folder: Path, plan: Mapping[str, Any], missing: list[str]) -> list[Evidence]:
+def _told(
+    folder: Path, plan: Mapping[str, Any], kinds: Sequence[type[Evidence]], missing: list[str]
+) -> Told:
     """What can be read of it."""
     if not plan.get("nodes") and not any((folder / "nodes").glob("*")):
         missing.append("no nodes/: no node's log was collected")
-        return []
+        return Told()
     if not isinstance(plan.get("time_zero_ns"), int):
         missing.append("what the nodes did cannot be placed: no time_zero_ns in plan.json")
-        return []
-    found: list[Evidence] = []
-    try:
-        system = system_of(plan)
-        found.extend(system.observe(folder, plan))
-    except (OSError, UsageError, LookupError, TypeError, ValueError) as error:
-        missing.append(f"of what the nodes left behind not all can be read: {error}")
+        return Told()
+    found = told(folder, plan, kinds)
+    if found.wrong:
+        missing.append(f"of what the nodes left behind not all can be read: {found.wrong}")
         return found
-    known = {each.node for each in found if each.source != DISK}
-    silent = [node for node in plan.get("nodes") or {} if node not in known]
-    if silent and gives_evidence(system.capabilities) and not unreported(plan):
+    silent = [node for node in plan.get("nodes") or {} if node not in found.nodes]
+    if silent and gives_evidence(system_of(plan).capabilities) and not unreported(plan):
         missing.append(f"no events of {', '.join(silent)}: these nodes' logs were not collected")
     return found
 

@@ -1,13 +1,16 @@
 """What nodes were over time, from the run's evidence: role and epoch, broker state."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from framework.evidence.kinds import Booted, BrokerStateChanged, Evidence, Exited, RoleTaken
+from framework.evidence.run_events import incarnations
 
 Lane = Literal["role", "broker"]
 
+IN_LANES: Final = (Booted, BrokerStateChanged, Exited, RoleTaken)
+"""What shows what nodes have become."""
 DOWN: Final = "down"
 STARTING: Final = "starting"
 
@@ -56,37 +59,48 @@ class _Track:
             )
 
 
-def spans(evidence: Iterable[Evidence]) -> Iterator[Span]:
+def spans(
+    evidence: Iterable[Evidence], until_ns: Mapping[tuple[str, str], int] = {}
+) -> Iterator[Span]:
     """Spans of all nodes of which there is evidence, each node's in the order in which it
     happened. A killed process does not say that it ends: it is down from the last that is known
-    of it to the next one's begin."""
-    by_node: dict[str, list[Evidence]] = {}
-    for each in evidence:
-        if each.source == "event":  # of the others the time is not the node's
-            by_node.setdefault(each.node, []).append(each)
-    for node, own in by_node.items():
-        yield from _of_node(node, own)
+    of it to the next one's begin. `until_ns`: (node, incarnation) -> when something is known of it
+    that is not among the evidence."""
+    for node, lives in incarnations(_own(evidence)).items():
+        yield from _of_node(node, lives, until_ns)
 
 
-def _of_node(node: str, evidence: Iterable[Evidence]) -> Iterator[Span]:
+def in_order(evidence: Iterable[Evidence], kinds: tuple[type[Evidence], ...]) -> list[Evidence]:
+    """What nodes told of some kinds, of each node as it happened."""
+    chosen = [each for each in _own(evidence) if isinstance(each, kinds)]
+    return [each for lives in incarnations(chosen).values() for life in lives for each in life]
+
+
+def _own(evidence: Iterable[Evidence]) -> Iterator[Evidence]:
+    return (each for each in evidence if each.source == "event")  # others' time is not the node's
+
+
+def _of_node(
+    node: str, lives: Iterable[Iterable[Evidence]], until_ns: Mapping[tuple[str, str], int]
+) -> Iterator[Span]:
     tracks: dict[Lane, _Track] = {}
-    incarnation: str | None = None
-    time_s = 0.0
-    for each in evidence:
-        if each.incarnation != incarnation:
-            incarnation = each.incarnation
-            for track in tracks.values():
-                yield from track.turn(DOWN, None, time_s)
-        time_s = each.at_ns / 1e9
-        if isinstance(each, Exited):
-            for track in tracks.values():
-                yield from track.turn(DOWN, None, time_s)
-        for lane, state, epoch in _changes(each):
-            track = tracks.setdefault(lane, _Track(node, lane))
-            yield from track.turn(state, epoch, time_s)
+    known_s = 0.0
+    for life in lives:
+        for track in tracks.values():
+            yield from track.turn(DOWN, None, known_s)
+        for each in life:
+            time_s = each.at_ns / 1e9
+            if isinstance(each, Exited):
+                for track in tracks.values():
+                    yield from track.turn(DOWN, None, time_s)
+            for lane, state, epoch in _changes(each):
+                track = tracks.setdefault(lane, _Track(node, lane))
+                yield from track.turn(state, epoch, time_s)
+            known_s = max(known_s, time_s)
+        known_s = max(known_s, until_ns.get((node, each.incarnation), 0) / 1e9)
     for track in tracks.values():
         if track.now is None or track.now[0] != DOWN:
-            yield from track.end(time_s)
+            yield from track.end(known_s)
 
 
 def _changes(evidence: Evidence) -> Iterator[tuple[Lane, str, int | None]]:
