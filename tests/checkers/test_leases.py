@@ -214,6 +214,13 @@ def test_who_had_the_answer_of_that_moment(operations: list[Operation], found: l
     assert [each.index for each in under_way(served(100), operations)] == found
 
 
+@pytest.mark.parametrize("f", ["metadata", "create", "delete"])
+def test_an_answer_is_of_the_operation_that_asked_for_it(f: str) -> None:
+    operations = [asked(50, 150, f=other) for other in ("metadata", "create", "delete")]
+    (found,) = under_way(replace(served(100), f=f), operations)
+    assert found.f == f
+
+
 def test_an_answer_that_does_not_say_of_which_topic() -> None:
     assert under_way(served(100, topic=None), [asked(50, 150, key="u")])
 

@@ -149,7 +149,13 @@ def test_client_was_answered_by_another_leader_of_the_epoch(f: str) -> None:
 
 @PLANTED.violation("epoch 2", "id 1 (b1 named it to an observer)")
 def observer_is_shown_another_leader(story: Story) -> None:
+    story.ask("b1", "describe-quorum", type="fail", error="TIMED_OUT")
     story.ask("b1", "describe-quorum", {"leader": 1, "leader_epoch": 2})
+
+
+@PLANTED.violation("epoch 2", "id 0 (b1 named it to an observer)")
+def observer_is_shown_a_leader_with_id_0(story: Story) -> None:
+    story.ask("b1", "describe-node", {"leader": 0, "leader_epoch": 2})
 
 
 def test_what_an_observer_is_shown_is_enough_where_nothing_else_is_known() -> None:
@@ -173,6 +179,10 @@ def test_who_answers_an_observer_otherwise_names_nobody() -> None:
     story.ask("b1", "describe-node", {**other, "leader": None})
     story.ask("b1", "describe-node", None)
     story.ask("b1", "describe-node", other, type="fail")
+    for leader in (1, 2):
+        story.ask("b1", "describe-node", {"leader": leader, "leader_epoch": None})
+    story.ask("b1", "describe-node", other)
+    story.observations[-1] = replace(story.observations[-1], node=None)  # whoever it was
     assert_valid(one_leader_per_epoch(story.run_events()))
 
 

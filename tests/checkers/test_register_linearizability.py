@@ -2,18 +2,20 @@
 
 import json
 import random
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
 
+from checkers import register_linearizability
 from checkers.register_linearizability import RegisterLinearizability, check_registers, replacement
 from framework.checking.columns import Columns
+from framework.checking.keyed import SearchOptions
 from framework.checking.results import CheckerResult, checker_result
 from framework.checking.runs import OPERATIONS, add_operation
 from framework.history.pairing import Operation
-from framework.plugins.checker import RunInfo, Tables
+from framework.plugins.checker import Finding, RunData, RunInfo, Tables
 from framework.testing.judging import each_run
 from framework.testing.oracle import is_linearizable, random_history
 from framework.verdict import Verdict
@@ -153,7 +155,13 @@ REPLACED: dict[str, tuple[int | None, list[Operation]]] = {
     "not what nobody wrote": (None, [op("write", 2, 3, 2)]),
     "nor beside what is no cas": (
         2,
-        [op("write", 0, 1, 1), op("write", 2, 3, 2), op("cas", 4, None)],
+        [
+            op("write", 0, 1, 1),
+            op("write", 2, 3, 2),
+            op("cas", 4, None),
+            op("cas", 5, None, [1]),
+            op("cas", 6, None, [7, 1, 9]),
+        ],
     ),
 }
 
@@ -176,6 +184,31 @@ def test_only_reads_that_were_answered_are_stale() -> None:
     assert replacement(op("read", 10, 12), [*before, op("write", 4, 5)]) is None
 
 
+@pytest.mark.parametrize(
+    ("cited", "newer", "read"),
+    [
+        ([0, 2, 8], 2, 8),
+        ([0, 4, 8], 4, 8),  # what the finding names is enough
+        ([8], 2, 8),  # it names nothing that does
+        ([0, 2, 6, 8], 2, 6),
+    ],
+)
+def test_a_finding_is_headed_by_the_first_stale_read_that_it_names(
+    cited: Sequence[int], newer: int, read: int
+) -> None:
+    operations = [
+        *(op("write", 2 * value, 2 * value + 1, value + 1) for value in range(3)),
+        *(op("read", at, at + 1, 1) for at in (6, 8)),
+    ]
+    given = Finding(message="why", operations=cited)
+    found = register_linearizability._with_stale_read(given, operations)
+    line, rest = found.message.split("\n")
+    assert line.startswith("a stale read: ") and line.endswith(" returned") and rest == "why"
+    replaced, returned = line.split(" had replaced what ")
+    assert f"index {newer}" in replaced and f"index {read}" in returned
+    assert found.operations == sorted({*cited, newer, read})
+
+
 def test_what_is_called_stale_is_impossible_whatever_else_happened() -> None:
     found = 0
     for seed in range(3_000):
@@ -184,6 +217,34 @@ def test_what_is_called_stale_is_impossible_whatever_else_happened() -> None:
             found += 1
             assert not is_linearizable("register", operations), operations
     assert found > 50
+
+
+def test_of_a_run_that_goes_on_the_same_operations_are_judged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each key by itself, and nothing else; a cas that failed counts where it says why."""
+    silent, differs, strange = (op("cas", 2, 3, [1, 2], "fail", key=key) for key in "abc")
+    differs.ext, strange.ext = {"asserts": "differs"}, {"attempts": 1}
+    operations = [
+        *(op("write", 0, 1, 1, key=key) for key in "abcd"),
+        *(silent, differs, strange, op("read", 4, 5, 7, key="d")),
+        op("describe", 6, 7, {"topic_id": "x"}, key="e"),
+        op("write", 8, 9, 1, key=cast(str, None)),
+    ]
+    monkeypatch.setattr(register_linearizability, "operations_table", lambda run: run)
+    prefix = cast(RunData, table(operations))
+    rows = RegisterLinearizability().judge_prefix(prefix, 10).to_pylist()
+    assert {row["key"]: row["verdict"] for row in rows} == {
+        "a": "VALID",
+        "b": "INVALID",
+        "c": "VALID",
+        "d": "INVALID",
+    }
+
+
+def test_what_it_may_spend_on_a_key_is_an_option() -> None:
+    assert RegisterLinearizability().options == SearchOptions()
+    assert RegisterLinearizability(SearchOptions(budget=3)).options.budget == 3
 
 
 def test_on_spark_a_cas_that_never_reached_the_system_says_nothing(spark: Any) -> None:

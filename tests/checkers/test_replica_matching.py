@@ -16,7 +16,8 @@ from checkers.replica_matching import (
     ReplicaMatching,
     replica_matching,
 )
-from framework.checking.keyed import outcome_row
+from framework.checking.cuts import parts
+from framework.checking.keyed import Outcome, outcome_row
 from framework.checking.results import CheckerResult, checker_result
 from framework.evidence.kinds import PartitionAppended, PartitionLogOnDisk, PartitionTruncated
 from framework.history.pairing import Operation
@@ -114,8 +115,16 @@ def clean(*isr: str) -> Story:
 
 def judged(story: Story) -> CheckerResult:
     """As the engine has it."""
-    row = outcome_row("r", "replica-matching", "", ReplicaMatching.check_run(story.run_events()))  # type: ignore[arg-type]
+    return result_of(ReplicaMatching.check_run(story.run_events()))  # type: ignore[arg-type]
+
+
+def result_of(outcome: Outcome) -> CheckerResult:
+    row = outcome_row("r", "replica-matching", "", outcome)
     return checker_result("replica-matching", "", [row], clauses=ReplicaMatching.clauses)
+
+
+def compared(outcome: Outcome) -> dict[str, int]:
+    return {each.name: each.compared for each in result_of(outcome).clauses}
 
 
 def counts(story: Story) -> dict[str, int]:
@@ -423,10 +432,90 @@ def test_members_of_a_topic_that_is_gone_owe_nothing() -> None:
     assert not accused(story)
 
 
+def deletes(story: Story, topic_id: str, name: str) -> None:
+    for node in VOTERS:
+        story.disks.write(node, 1, "TopicRecord", topic_id=topic_id, name=name, deleting=True)
+
+
+def test_members_of_a_topic_that_is_being_deleted_owe_nothing() -> None:
+    """Of other topics they do."""
+    story = shown_to_the_observer(*REPLICAS)
+    deletes(story, OTHER, "u")
+    assert accused(story) == {SAME_BATCHES.name}
+    deletes(story, TOPIC, "t")
+    assert not accused(story)
+
+
+def test_who_is_in_sync_is_what_was_committed_when_it_was_last_told() -> None:
+    """What stands at the high watermark came later; what was told before is out of date."""
+    story = shown_to_the_observer()
+    story.observations = []
+    story.disks.evidence = [each for each in story.disks.evidence if each.node not in VOTERS]
+    story.disks.ends |= dict.fromkeys(VOTERS, 0)
+    story.disks.lead(1, 1, *VOTERS)
+    metadata(story, "TopicRecord")
+    metadata(story, "PartitionRecord", 0, *REPLICAS)
+    asked(story, 3, log_end=3)
+    metadata(story, "IsrChangeRecord", 1, "b1", "b2")
+    assert accused(story) == {SAME_BATCHES.name}
+    asked(story, 4)
+    metadata(story, "IsrChangeRecord", 2, "b3")
+    for _ in range(3):
+        metadata(story, "NoOpRecord")
+    assert_clean(story)
+    assert counts(story)["same-batches"] == 12
+
+
+def test_a_finding_shows_the_record_of_who_is_in_sync() -> None:
+    for planted, shown in (
+        ("tail that a member by disks lost", 1),
+        ("member that is behind", 0),
+    ):
+        found = next(
+            each
+            for each in judged(PLANTED[planted].story()).findings
+            if each.clause == SAME_BATCHES.name
+        )
+        assert sum(event.get("offset") == 3 for event in found.events) == shown
+
+
+def test_a_part_of_a_run_judges_its_own_partitions() -> None:
+    """And those behind one that is another part's."""
+    story = PLANTED["other bytes behind a partition of which nobody was reported"].story()
+    events = story.run_events()
+    outcomes = [replica_matching(replace(events, part=each)) for each in parts(5)]
+    accusing = [
+        [each for each in outcome.findings if each.clause == SAME_BATCHES.name]
+        for outcome in outcomes
+    ]
+    own = [each.has(TOPIC, 0) for each in parts(5)]
+    assert [bool(each) for each in accusing] == own
+    assert own.index(True) != [each.has(NOBODYS, 0) for each in parts(5)].index(True)
+    leading = [compared(each)[ONE_LEADER.name] for each in outcomes]
+    assert sum(leading) == max(leading) == compared(replica_matching(events))[ONE_LEADER.name] > 0
+
+
 def test_members_from_outside_the_isr_owe_nothing_where_they_may_lead() -> None:
     story = shown_to_the_observer(*REPLICAS)
     story.plan["settings"] = {"c1": {"unclean.leader.election.enable": "true"}}
     assert not accused(story)
+
+
+def test_members_of_one_topic_owe_nothing_where_another_may_be_led_from_outside() -> None:
+    for topic, owes in (("t", set()), ("u", {SAME_BATCHES.name})):
+        story = shown_to_the_observer(*REPLICAS)
+        for node in VOTERS:
+            name = "unclean.leader.election.enable"
+            story.disks.write(
+                node,
+                1,
+                "ConfigRecord",
+                resource_type=2,
+                resource_name=topic,
+                name=name,
+                value="true",
+            )
+        assert accused(story) == owes
 
 
 def test_logs_that_are_compacted_are_not_compared_by_disks_either() -> None:

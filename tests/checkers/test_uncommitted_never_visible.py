@@ -288,6 +288,14 @@ PLANTED |= Plants.of(
         "epoch 0 of broker 4": lambda story: story.heartbeat(4, -1, answered=0),
         "epoch 2 of broker 5": lambda story: story.heartbeat(5, -1, answered=2),
         f"version 2 of {TOPIC}/0": lambda story: story.alter(1, [4]),
+        "leader epoch of a version": (
+            f"version 1 of {TOPIC}/0",
+            lambda story: story.alter(0, [4, 5], answer={"leader_epoch": 1}),
+        ),
+        "leader epoch without a version": (
+            f"version None of {TOPIC}/0",
+            lambda story: story.op("alter-isr", "t/0", change(0, [4, 5]), {"leader_epoch": 1}),
+        ),
         "version without a leader": (
             "isr [4], partition 0, partition_epoch 1",
             lambda story: story.describe("t", {"partition": 0, "partition_epoch": 1, "isr": [4]}),
@@ -299,6 +307,17 @@ PLANTED |= Plants.of(
         "leader 4, leader_epoch 5": in_metadata(leader_epoch=5),
     },
 )
+
+
+def test_acknowledgements_of_changes_say_what_they_say() -> None:
+    """Of one nothing was answered, another leaves the version out."""
+    story = asked_of_all()
+    before = judged(UncommittedNeverVisible(), story).clauses[0].compared
+    story.op("alter-isr", "t/0", change(0, [4, 5]), None)
+    story.op("alter-isr", "t/0", change(0, [4, 5]), {"leader_epoch": 0})
+    result = judged(UncommittedNeverVisible(), story)
+    assert result.verdict is Verdict.VALID, result.findings
+    assert result.clauses[0].compared == before + 1
 
 
 def test_a_topic_that_was_never_made_is_one_finding_whatever_it_has() -> None:

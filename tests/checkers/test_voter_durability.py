@@ -67,6 +67,14 @@ def test_a_snapshot_stands_for_what_is_below_it() -> None:
     assert_valid(voter_durability(story.run_events()))
 
 
+def test_a_single_record_is_something() -> None:
+    story = story_of({"c1": 1, "c2": 1, "c3": 0})
+    asked(story, {1: 1, 2: 1, 3: 0}, 1)
+    assert_valid(voter_durability(story.run_events()))
+    asked(story, {1: 1, 2: 1, 3: 1}, 1)
+    assert_invalid(voter_durability(story.run_events()), "c3's log ends at 0", "all below 1")
+
+
 PLANTED = Plants(clean)
 
 

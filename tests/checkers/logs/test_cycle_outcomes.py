@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 from test_cycles import Txn, serial, table, together
 
-from checkers.logs.cycle_outcomes import outcomes, parts_of
+from checkers.logs.cycle_outcomes import has_transactions, outcomes, parts_of
 from checkers.logs.cycles_edges import edges, vertices
-from checkers.logs.rows import Flag
+from checkers.logs.rows import ROWS, Flag
 
 READ_EACH_OTHER = together(([("x", 0)], [("y", 0)]), ([("y", 0)], [("x", 0)]))
 WROTE_IN_TWO_ORDERS = together(([("x", 0), ("y", 1)], []), ([("x", 1), ("y", 0)], []))
@@ -77,3 +77,7 @@ def test_only_where_something_is_a_transaction_there_is_a_search() -> None:
     flags = pa.array([int(Flag.SUBSCRIBES), *[0] * (len(rows) - 1)], pa.int8())
     some = rows.set_column(at, rows.schema.field(at), flags)
     assert parts_of(some) == (edges(some), vertices(some))
+
+
+def test_of_nothing_nothing_is_a_transaction() -> None:
+    assert has_transactions(ROWS.empty_table()) is False
