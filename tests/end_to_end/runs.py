@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from framework.history.event import Event
 from framework.run.lifecycle import record
 from framework.run.options import Options, resolve
+
+ONE_WORKER: Final = ("--spark-master", "local[1]")
+"""Of a command that checks: each of Spark's workers loads and warms up all checkers, which takes
+longer than to judge a short run, and cores have other tests. The default is a worker for each."""
 
 
 class Silent:

@@ -14,7 +14,7 @@ from crc32c import crc32c
 from nodes.kafka.defects.catalogue import DEFECTS
 from nodes.kafka.releases import newest
 from nodes.kafka_files.batches import scan
-from tests.end_to_end.runs import recorded, verdict_of
+from tests.end_to_end.runs import ONE_WORKER, recorded, verdict_of
 
 BY_CLIENTS = {
     "availability",
@@ -58,7 +58,7 @@ def test_a_healthy_cluster_is_valid_by_clients_and_by_its_disks(tmp_path: Path) 
     """Logs, groups and brokers that clients play, without the topics workload: that finds something
     in Apache Kafka."""
     asked = ("--nodes", "3", "--nemesis", "partition", "--workload", "log,groups,isr,zombie")
-    found = run(tmp_path, *asked, "--time-limit", "20", "--seed", "3")
+    found = run(tmp_path, *asked, "--time-limit", "20", "--seed", "3", *ONE_WORKER)
     assert found["code"] == 0, found["said"]
     verdicts = {each["name"]: each["verdict"] for each in found["checkers"]}
     assert {name: verdicts.get(name) for name in BY_CLIENTS | BY_DISKS} == dict.fromkeys(

@@ -20,7 +20,7 @@ from framework.evidence.changes import Change
 from framework.evidence.kinds import PartitionAppended
 from framework.history.event import is_observer
 from nodes.kraft.adapter.evidence import observe
-from tests.end_to_end.runs import verdict_of
+from tests.end_to_end.runs import ONE_WORKER, verdict_of
 
 
 def framework(*argv: str) -> subprocess.CompletedProcess[str]:
@@ -51,7 +51,7 @@ def started(tmp_path: Path, scratch: Path) -> Iterator[subprocess.Popen[str]]:
         [
             *(sys.executable, "-m", "framework", "run", "--hosts", "namespaces"),
             *("--nodes", "3", "--nemesis", "kill", "--interval", "3", "--time-limit", "300"),
-            *("--results", str(tmp_path), "--name", "cut", "--seed", "5"),
+            *("--results", str(tmp_path), "--name", "cut", "--seed", "5", *ONE_WORKER),
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -113,7 +113,7 @@ def test_what_is_broken_for_good_ends_a_run(tmp_path: Path) -> None:
     done = framework(
         *("run", "--hosts", "namespaces", "--defect", "isr-applied-twice", "--fail-fast"),
         *("--nodes", "3", "--workload", "topics,isr"),
-        *("--time-limit", "300", "--seed", "3", "--results", str(tmp_path)),
+        *("--time-limit", "300", "--seed", "3", "--results", str(tmp_path), *ONE_WORKER),
     )
     assert done.returncode == 1, done.stdout + done.stderr
     assert "live: INVALID isr-linearizability" in done.stdout
@@ -153,7 +153,7 @@ def test_a_killed_harness_leaves_a_history_that_checks(
     started.wait()
     folder = next(tmp_path.glob("cut/*"))
     assert not (folder / "verdict.json").exists()
-    checked = framework("check", "--json", str(folder))
+    checked = framework("check", "--json", str(folder), *ONE_WORKER)
     assert checked.returncode in (0, 2), checked.stdout + checked.stderr
     reported = json.loads(checked.stdout.splitlines()[0])
     assert reported["verdict"] in ("VALID", "UNKNOWN")
@@ -200,6 +200,7 @@ def test_a_replay_has_the_same_plan_but_for_what_is_set_anew(tmp_path: Path) -> 
     first = framework(
         *("run", "--hosts", "namespaces", "--nodes", "3", "--workload", "topics", "--no-check"),
         *("--time-limit", "3", "--results", str(tmp_path), "--seed", "8", "--name", "once"),
+        *ONE_WORKER,  # which is what the replay has as well
     )
     assert first.returncode == 0, first.stdout + first.stderr
     original = only_run(tmp_path)

@@ -16,9 +16,13 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
-SHORT: Final = "--time-limit {limit_s} --interval 2 --set election-timeout=500 --seed 7"
+SHORT: Final = (
+    "--time-limit {limit_s} --interval 2 --set election-timeout=500 --seed 7 "
+    "--spark-master 'local[1]'"
+)
 """What every run of a page is given besides, for they last a minute as they stand: one that is to
-find something longer than others, and elections that are over before a partition is."""
+find something longer than others, and elections that are over before a partition is. One worker of
+Spark is enough to judge that."""
 
 _FENCE: Final = re.compile(r"^```(\w+)(?: (file|exits)=(\S+))?\n(.*?)^```$", re.M | re.S)
 

@@ -20,6 +20,7 @@ from framework.hosts.ssh import SshProvider, provider
 from framework.hosts.ssh.provider import Found
 from framework.plugins.host import FILTER_TABLE, Image
 from nodes.kraft.adapter.image import image
+from tests.end_to_end.runs import ONE_WORKER
 
 ROOT = Path(__file__).parents[3]
 WORKDIRS = {"a": "/var/tmp/kraft-proof", "b": "/srv/made", "c": "/var/tmp/kraft-proof"}
@@ -249,7 +250,7 @@ def test_a_run_with_faults_leaves_nothing_behind(lab: Machines, tmp_path: Path) 
         *(sys.executable, "-m", "framework", "run", "--hosts", "ssh", "--nodes", "3"),
         *("--inventory", str(lab.in_order()), "--results", str(tmp_path), "--name", "ssh"),
         *("--nemesis", "partition,kill", "--time-limit", "16", "--interval", "2", "--seed", "7"),
-        *("--workload", "topics"),
+        *("--workload", "topics", *ONE_WORKER),
     ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280)
     (folder,) = (path for path in (tmp_path / "ssh").iterdir() if path.is_dir())
