@@ -198,9 +198,9 @@ class IsrChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Administer:
-    """A broker asks for a block of producer ids, or, for a topic, for more partitions, another
-    configuration, or other replicas of a partition: "producer-ids", "partitions", "config",
-    "reassign"."""
+    """A broker asks for a block of producer ids, for more partitions of a topic, or for another
+    configuration of it: "producer-ids", "partitions", "config"; or for other replicas of the
+    `pick`-th partition that it knows: "reassign"."""
 
     at: int
     victim: int
@@ -261,7 +261,8 @@ class Schedule:
 TOPICS: Final = ("a", "b")
 CHANGES: Final = ("create", "create", "delete")
 CLIENTS: Final = 3
-ADMINISTERED: Final = ("producer-ids", "partitions", "config", "reassign", "reassign")
+MOVES_SHARE: Final = 2
+"""Of so many operations one gives a partition other replicas, beside them."""
 ZOMBIES: Final = ("old-leader-epoch", "old-broker-epoch")
 
 
@@ -287,6 +288,7 @@ def draw(
         items.append(TakeSnapshot(at=_time(rng, profile, 500), victim=victim))
     for _ in range(profile.faults):
         items.extend(_fault(rng, profile))
+    items += [_move(rng, profile) for _ in range(profile.operations // MOVES_SHARE)]
     return Schedule(seed, profile, tuple(sorted(items, key=lambda item: item.at)))
 
 
@@ -311,10 +313,15 @@ def _broker_traffic(rng: random.Random, profile: Profile) -> Item:
     if kind < 0.2:
         return StaleHeartbeat(at=at, victim=victim, pick=pick, target=rng.choice((1, 2, 3, 4)))
     if kind < 0.4:
-        what, topic = rng.choice(ADMINISTERED), rng.choice(TOPICS)
+        what, topic = rng.choice(("producer-ids", "partitions", "config")), rng.choice(TOPICS)
         return Administer(at=at, victim=victim, what=what, topic=topic, pick=pick)
     how = rng.choice(ZOMBIES if profile.data else (*ZOMBIES, "shrink", "shrink", "grow", "grow"))
     return IsrChange(at=at, victim=victim, pick=pick, how=how)
+
+
+def _move(rng: random.Random, profile: Profile) -> Administer:
+    at, victim = _time(rng, profile, 700), rng.choice(profile.broker_ids)
+    return Administer(at=at, victim=victim, what="reassign", topic="", pick=rng.randrange(1000))
 
 
 def _produce(rng: random.Random, profile: Profile) -> Produce:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import uuid
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from kio.schema.allocate_producer_ids.v0 import request as producer_ids
@@ -53,7 +54,11 @@ def administer(world: World, item: Administer) -> None:
             topics=(topic,), timeout=_TIMEOUT, validate_only=False
         )
     elif item.what == "reassign":
-        request = _reassignment(world, item)
+        assert machine.replica is not None
+        moved = _reassignment(machine.replica.image, world.profile.broker_ids, item.pick)
+        if moved is None:
+            return
+        request = moved
     else:
         value = None if item.pick % 4 == 0 else str(1000 * (1 + item.pick))
         operation = DELETE if value is None else SET
@@ -68,19 +73,21 @@ def administer(world: World, item: Administer) -> None:
 
 
 def _reassignment(
-    world: World, item: Administer
-) -> reassignments.AlterPartitionReassignmentsRequest:
-    """To some of the brokers, in some order; now and then one that is under way is cancelled."""
-    ids = world.profile.broker_ids
-    first, count = item.pick % len(ids), 1 + item.pick // 5 % len(ids)
-    replicas = tuple(BrokerId(each) for each in (*ids[first:], *ids[:first])[:count])
+    image: Image, ids: Sequence[int], pick: int
+) -> reassignments.AlterPartitionReassignmentsRequest | None:
+    """To some of the brokers, in some order; now and then what is under way is cancelled."""
+    keys = sorted(image.partitions)
+    if not keys:
+        return None
+    topic_id, number = keys[pick % len(keys)]
+    turn, count = pick // 3 % len(ids), 1 + pick // 9 % len(ids)
+    replicas = tuple(BrokerId(each) for each in (*ids[turn:], *ids[:turn])[:count])
     partition = reassignments.ReassignablePartition(
-        partition_index=i32(item.pick % 2), replicas=None if item.pick % 7 == 0 else replicas
+        partition_index=i32(number), replicas=None if pick % 7 == 0 else replicas
     )
+    name = TopicName(image.topics[topic_id].name)
     return reassignments.AlterPartitionReassignmentsRequest(
-        topics=(
-            reassignments.ReassignableTopic(name=TopicName(item.topic), partitions=(partition,)),
-        ),
+        topics=(reassignments.ReassignableTopic(name=name, partitions=(partition,)),),
         timeout=_TIMEOUT,
     )
 
