@@ -11,10 +11,14 @@ from framework.evidence.kinds import HeldRule, LogRule, LogRules
 def test_without_a_word_of_the_system_those_of_the_kip_hold() -> None:
     rules = Rules.of(LogStory().run_events())
     assert rules == Rules() == Rules(OF_THE_KIP)
-    assert [rules.may_hold(each) for each in ("moved-after-fencing", "eligible-leaders")] == [
-        True,
-        False,
-    ]
+    kip: tuple[LogRule, ...] = (
+        "moved-after-fencing",
+        "fenced-before-registering",
+        "registering-renews-epoch",
+        "configured-after-creation",
+    )
+    assert all(rules.hold(each, {}) for each in kip)
+    assert not rules.may_hold("eligible-leaders")
 
 
 def test_what_the_system_says_holds_alone() -> None:
@@ -52,3 +56,8 @@ def test_of_one_rule_there_may_be_several_levels() -> None:
 def test_the_first_word_counts() -> None:
     said = (of_rules("replicas-change"), LogRules(node="", rules=()))
     assert Rules.of(LogStory(system=said).run_events()).hold("replicas-change", {})
+
+
+def test_without_a_feature_levels_say_nothing() -> None:
+    rule: LogRule = "replicas-change"
+    assert Rules((HeldRule(rule=rule, since=1),)).hold(rule, {})
