@@ -237,6 +237,9 @@ def _settings(master: str, scratch: str, large: bool, java: str | None) -> dict[
         # Spark gives to some kinds of work and not to others: there would be twice as many.
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
+        # Passes over one run have one partition each, and their union would have one in all: a
+        # single task would judge by all checkers, while other cores and executors idle.
+        "spark.sql.unionOutputPartitioning": "false",
         "spark.driver.memory": os.environ.get("SPARK_DRIVER_MEMORY", "2g"),
     }
     if is_local(master) or _is_loopback(master):

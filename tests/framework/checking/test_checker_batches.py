@@ -8,8 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from framework.checking.engine import _outcomes, _passes, _warm_up
+from framework.checking.engine import _outcomes, _passes, _union, _warm_up
 from framework.checking.keyed import OUTCOME_ARROW
+from framework.checking.reading import Place
+from framework.checking.runs import NEMESIS
+from framework.checking.stored import Runs, nemesis_rows
 
 
 @dataclass
@@ -89,6 +92,14 @@ def test_runs_that_keep_all_cores_busy_are_read_once(runs: int, passes: int) -> 
 def test_in_long_runs_each_has_a_pass_of_its_own() -> None:
     dealt = [sorted(members) for members in _passes(tables(2, parts=2), plugins(*"abc"))]
     assert dealt == [["a"], ["b"], ["c"]]
+
+
+def test_passes_over_one_run_are_tasks_of_their_own(spark: Any) -> None:
+    """Spark may put what has one partition each into a single one."""
+    run = Runs(spark, [Place(run="r", folder="f", sealed="s")])
+    frames = [run.map(nemesis_rows, NEMESIS) for _ in range(3)]
+    assert [frame.rdd.getNumPartitions() for frame in frames] == [1, 1, 1]
+    assert _union(frames).rdd.getNumPartitions() == 3
 
 
 def test_each_is_found_once() -> None:
