@@ -3,7 +3,7 @@ applied offsets, broker epochs, leader and partition epochs, and what clients sa
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from typing import Final, TypeAlias
 
@@ -186,6 +186,8 @@ def _quorum_state(tally: Tally, saves: Iterable[Evidence]) -> None:
         saved = _saved(each)
         if before is not None:
             tally.add(SAVED, _went_back(before, saved, each))
+            if saved is not None and _stands_again(before, saved):
+                saved = replace(saved, leader=before.leader)
         before = saved or before
 
 
@@ -216,14 +218,23 @@ def _went_back(was: Saved, now: Saved | None, by: Evidence) -> Iterator[Finding]
             ("leader", was.leader, now.leader),
             ("vote", was.vote, now.vote),
         ):
-            if had is not None and has != had:
-                lost = "forgot" if has is None else "changed"
-                yield finding(
-                    f"{by.node} {lost} its {words} of epoch {was.epoch}: it {again} "
-                    f"{'none' if has is None else has} after {had}",
-                    evidence=[was.by, by],
-                    clause=SAVED.name,
-                )
+            if had is None or has == had or (words == "leader" and _stands_again(was, now)):
+                continue
+            lost = "forgot" if has is None else "changed"
+            yield finding(
+                f"{by.node} {lost} its {words} of epoch {was.epoch}: it {again} "
+                f"{'none' if has is None else has} after {had}",
+                evidence=[was.by, by],
+                clause=SAVED.name,
+            )
+
+
+def _stands_again(was: Saved, now: Saved) -> bool:
+    """A voter of Apache Kafka's that had voted for itself is a candidate of that epoch again once
+    it is restarted (QuorumState.initialize), whoever was elected: it saves that it knows of no
+    leader. Its vote, which it keeps, lets it give no other."""
+    again = now.leader is None and now.vote is not None
+    return again and (now.epoch, now.vote) == (was.epoch, was.vote)
 
 
 _RISING: Final[Mapping[str, type[Rising]]] = {

@@ -5,8 +5,8 @@ reason (B.2 rules 6 and 11 among them) or with an exit code, a process that ende
 was done to it, a node that fell silent, a part of one that stood still for longer than `stall`:
 each is a finding. Stalls while a fault held the node are not; nor is the time for which the kernel
 says that it had no core for the process, nor what the machine took or the node waited for a core,
-as the harness measured it. That another node stood still as well excuses nothing: the two may wait
-for each other.
+as the harness measured it, nor, of a stall, when anybody waited for a disk. That another node stood
+still as well excuses nothing: the two may wait for each other.
 
 Each clause wants to have heard of every node of the plan. Where nodes report nothing of themselves,
 as those of Apache Kafka, their logs and how their processes ended are judged.
@@ -197,7 +197,7 @@ def _stalls(stalls: Iterable[Stalled], events: RunEvents, long_ns: int) -> Itera
         begin_ns, end_ns = earliest_ns(each) - each.lasted_ns, latest_ns(each)
         if _acted_on(events.faults, each.node, begin_ns, end_ns):
             continue
-        given_ns = events.machines.of_node(each.node).gave_ns(begin_ns, end_ns)
+        given_ns = events.machines.of_files(each.node).gave_ns(begin_ns, end_ns)
         if min(given_ns, each.lasted_ns - each.delayed_ns) >= long_ns:
             yield finding(
                 f"{each.node}'s {each.part} stood still for {each.lasted_ns / 1e6:.0f} ms",

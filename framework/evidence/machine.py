@@ -4,7 +4,8 @@ A process that waits for a core does nothing, and is not to blame. While a run g
 measures, from outside of every node, how much of the time a process could not have had a core
 (`took` in the plan's `machine`, see `framework.run.machine`), and how much each node's processes
 waited for one (`nodes`, see `framework.run.waiting`). The larger one counts; for what nodes do
-among themselves (`among`) it is what they waited, or what none had (`lost`). Rules with a limit
+among themselves (`among`) it is what they waited, or what none had (`lost`); for what waits for
+files (`of_files`), when anybody waited for a disk (`disk`) counts, too. Rules with a limit
 count the time that was given: `gave_ns` of what lies between two moments, `until_ns` and `since_ns`
 for the moment at which a limit ends or begins. Where the machine took all of it no limit passes.
 
@@ -112,6 +113,8 @@ class Machines:
     nodes: Mapping[str, Machine] = field(default_factory=dict)
     lost: Machine | None = None
     """What was left of the time that none had. None: it was not measured."""
+    disk: Machine = UNMEASURED
+    """What was left of the time in which some process waited for a disk."""
     plan: Mapping[str, Recorded] | None = field(default=None, repr=False, compare=False)
     """That says so."""
     _asked: dict[Collection[str], Machine] = field(
@@ -129,16 +132,23 @@ class Machines:
         waited: Mapping[str, Sequence[Sequence[int]]] = measured.get("nodes") or {}
         nodes = {node: Machine.of(spans) for node, spans in waited.items()}
         lost = Machine.of(measured["lost"]) if "lost" in measured else None
+        disk = Machine.of(measured.get("disk") or ())
         here: Collection[str] | None = None if plan.get("hosts", "auto") in ON_ONE_MACHINE else ()
         clocks = plan.get("clocks")
         if isinstance(clocks, Mapping):
             here = {node for node, clock in clocks.items() if clock.get("shared")}
-        return cls(harness, here, nodes, lost, plan)
+        return cls(harness, here, nodes, lost, disk, plan)
 
     def of_node(self, *nodes: str) -> Machine:
         """What a node was given; of several, what the one was that was given least."""
-        here = self.here is None or set(nodes) <= set(self.here)
-        return self.of_clients(*nodes) if here else UNMEASURED
+        return self.of_clients(*nodes) if self._are_here(nodes) else UNMEASURED
+
+    def of_files(self, node: str) -> Machine:
+        """What a node was given whose parts may wait for files."""
+        return busiest([self.of_node(node), self.disk]) if self._are_here([node]) else UNMEASURED
+
+    def _are_here(self, nodes: Collection[str]) -> bool:
+        return self.here is None or set(nodes) <= set(self.here)
 
     @property
     def cluster(self) -> Machine:

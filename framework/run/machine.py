@@ -26,6 +26,7 @@ FROZEN_S: Final = 0.5
 """A tick that is later than this found the whole machine standing still, or a harness that had no
 core for so long; which of the two, nobody can tell."""
 STAT: Final = Path("/proc/stat")
+PRESSURE: Final = Path("/proc/pressure/io")
 _PER_S: Final = os.sysconf("SC_CLK_TCK")
 
 
@@ -118,13 +119,34 @@ def lost_s(lasted_s: float, before: Load, now: Load) -> float:
     return min(lasted_s, max(stolen_s, late_s if late_s > FROZEN_S else 0.0))
 
 
+def disk_waits_s(pressure: str) -> float:
+    """For how long so far some process of the machine waited for a disk, from /proc/pressure/io; 0
+    where that says nothing.
+
+    https://www.kernel.org/doc/html/latest/accounting/psi.html
+    """
+    for line in pressure.splitlines():
+        name, *fields = line.split()
+        if name == "some":
+            return sum(int(each[6:]) for each in fields if each.startswith("total=")) / 1e6
+    return 0.0
+
+
+def _disk_waits_s() -> float:
+    try:
+        return disk_waits_s(PRESSURE.read_text())
+    except OSError:  # kernels may have it switched off
+        return 0.0
+
+
 @contextmanager
 def watched(zero_ns: int) -> Iterator[dict[str, Json]]:
     """`machine` of plan.json, filled when the body has ended; empty where it cannot be measured.
 
-    {"cores": 2, "took": [[from_ms, to_ms, took_ms], ...], "lost": [...]}: since the run began, by
-    the harness's clock, how much of that time a process could not have had a core, where that is
-    worth a line; and how much of it none had at all.
+    {"cores": 2, "took": [[from_ms, to_ms, took_ms], ...], "lost": [...], "disk": [...]}: since the
+    run began, by the harness's clock, how much of that time a process could not have had a core,
+    where that is worth a line; how much of it none had at all; and for how much of it some process
+    waited for a disk.
     """
     found: dict[str, Json] = {}
     try:
@@ -136,19 +158,21 @@ def watched(zero_ns: int) -> Iterator[dict[str, Json]]:
     def clock_s() -> float:
         return (time.monotonic_ns() - zero_ns) / 1e9
 
-    taken, lost, over = Taken(), Taken(), threading.Event()
+    taken, lost, disk = every = Taken(), Taken(), Taken()
+    over = threading.Event()
 
     def watch() -> None:
-        at_s, last = clock_s(), before
-        taken.begin(at_s)
-        lost.begin(at_s)
+        at_s, last, waited_s = clock_s(), before, _disk_waits_s()
+        for each in every:
+            each.begin(at_s)
         while not over.wait(TICK_S):
-            now_s, now = clock_s(), Load.of(STAT.read_text())
+            now_s, now, disk_s = clock_s(), Load.of(STAT.read_text()), _disk_waits_s()
             taken.tick(at_s, now_s, last, now)
             lost.took(lost_s(now_s - at_s, last, now), now_s)
-            at_s, last = now_s, now
-        taken.end(at_s)
-        lost.end(at_s)
+            disk.took(disk_s - waited_s, now_s)
+            at_s, last, waited_s = now_s, now, disk_s
+        for each in every:
+            each.end(at_s)
 
     watcher = threading.Thread(target=watch, name="machine", daemon=True)
     watcher.start()
@@ -159,6 +183,6 @@ def watched(zero_ns: int) -> Iterator[dict[str, Json]]:
         watcher.join()
         spans: dict[str, Json] = {
             name: [list(each) for each in of.spans]
-            for name, of in (("took", taken), ("lost", lost))
+            for name, of in (("took", taken), ("lost", lost), ("disk", disk))
         }
         found.update({"cores": before.cores, **spans})

@@ -97,6 +97,27 @@ def leader_changed_within_an_epoch(story: Story) -> None:
     story.saved("c1", 2, leader=1)
 
 
+@PLANTED.violation("c1 forgot its leader of epoch 3")
+def leader_forgotten_by_one_without_a_vote(story: Story) -> None:
+    story.saved("c1", 3, leader=2)
+    story.boot("c1", (3, -1, -1))
+
+
+@PLANTED.violation("c1 changed its leader of epoch 3: it saved 3 after 2")
+def leader_changed_by_one_that_stood_again(story: Story) -> None:
+    story.saved("c1", 3, leader=2, voted=1)
+    story.boot("c1", (3, -1, 1))
+    story.saved("c1", 3, leader=3, voted=1)
+
+
+def test_a_candidate_that_lost_stands_again_after_a_restart() -> None:
+    story = clean()
+    story.saved("c1", 3, leader=2, voted=1)
+    story.boot("c1", (3, -1, 1))
+    story.saved("c1", 3, leader=2, voted=1)
+    assert_valid(monotonic_counters(story.run_events()))
+
+
 @PLANTED.violation("c1 came back without its quorum state")
 def quorum_state_gone_after_a_restart(story: Story) -> None:
     story.boot("c1")
@@ -306,7 +327,11 @@ def test_quorum_state_is_what_it_says(saves: list[tuple[int, int, int, bool]]) -
         kept = all(was in (-1, now) for was, now in zip(a[1:3], b[1:3], strict=True))
         return b[0] > a[0] or (b[0] == a[0] and kept)
 
-    right = all(may_follow(a, b) for a, b in combinations(saves, 2))
+    meant = [saves[0][:3]]
+    for epoch, leader, voted, _ in saves[1:]:
+        stands_again = meant[-1][::2] == (epoch, voted) and leader == -1 != voted
+        meant.append((epoch, meant[-1][1] if stands_again else leader, voted))
+    right = all(may_follow(a, b) for a, b in combinations(meant, 2))
     assert (monotonic_counters(story.run_events()).verdict is Verdict.VALID) == right
 
 

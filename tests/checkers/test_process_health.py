@@ -501,6 +501,27 @@ def test_machine_without_time_is_no_nodes_fault(
     assert still(story) == accused
 
 
+@pytest.mark.parametrize(("waited_ms", "accused"), [(0, ["b1"]), (19_000, ["b1"]), (21_000, [])])
+def test_who_waits_for_a_disk_did_not_stand_still(waited_ms: int, accused: list[str]) -> None:
+    """For 1.5 s of a minute, of a third of which somebody waited for one."""
+    story = clean()
+    stalled(story, "b1")
+    now_ms = story.now_ns // MS
+    machine = {"took": [], "disk": [[now_ms - 60_000, now_ms, waited_ms]]}
+    story.plan = {**story.plan, "machine": machine}
+    assert still(story) == accused
+
+
+def test_who_falls_silent_does_not_wait_for_a_disk() -> None:
+    story = clean()
+    for _ in range(3):
+        tick(story, *(set(NODES) - {"b2"}))
+        story.wait(20_000)
+    story.plan = {**story.plan, "machine": {"disk": [[0, story.now_ns // MS, story.now_ns // MS]]}}
+    tick(story, *NODES)
+    assert_invalid(process_health(story.run_events()), "b2 fell silent")
+
+
 def test_what_waited_for_a_core_did_not_stand_still() -> None:
     story = clean()
     stalled(story, ms=3_000, delayed_ms=2_100)

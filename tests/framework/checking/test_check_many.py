@@ -20,7 +20,7 @@ def call(f: str, key: str, value: Any = None, result: Any = None) -> list[dict[s
     return [{**common, "type": "invoke", "value": value}, {**common, "type": "ok", "value": result}]
 
 
-GOOD = [*call("write", "x", 1), *call("read", "x", None, 1)]
+GOOD = [*call("write", "x", 1), *2 * call("read", "x", None, 1)]
 STALE = [*call("write", "x", 1), *call("read", "x", None, 2)]
 OTHER = [*call("append", "x", 1), *call("read", "x", None, 1)]
 TOPICS = [*call("create", "t", {"partitions": 1}), *call("describe", "t", None, True)]
@@ -69,7 +69,7 @@ def test_a_bad_file_is_never_valid_and_stops_no_other(
     assert list(lines) == ["torn.jsonl", "gone.jsonl", "good.jsonl", "broken.parquet", "notes.txt"]
     assert lines["good.jsonl"]["verdict"] == "VALID" and "error" not in lines["good.jsonl"]
     for name, why in [
-        ("torn.jsonl", "torn.jsonl:5: "),
+        ("torn.jsonl", f"torn.jsonl:{len(GOOD) + 1}: "),
         ("gone.jsonl", "no such file"),
         ("broken.parquet", "not a Parquet file"),
         ("notes.txt", "must end in .jsonl"),
@@ -102,13 +102,15 @@ def test_operations_of_another_model_stop_no_other_file(
 
 
 def test_of_jepsen_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pair = [
+    calls = [
         "{:index 0, :type :invoke, :process 0, :f :write, :value 1}",
         "{:index 1, :type :ok, :process 0, :f :write, :value 1}",
         "{:index 2, :type :invoke, :process 0, :f :read, :value nil}",
         "{:index 3, :type :ok, :process 0, :f :read, :value 1}",
+        "{:index 4, :type :invoke, :process 0, :f :read, :value nil}",
+        "{:index 5, :type :ok, :process 0, :f :read, :value 1}",
     ]
-    for folder, text in {"good": "\n".join(pair), "bad": "{:index 0}"}.items():
+    for folder, text in {"good": "\n".join(calls), "bad": "{:index 0}"}.items():
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "history.edn").write_text(text + "\n")
     paths = [tmp_path / "good", tmp_path / "bad", tmp_path / "gone"]

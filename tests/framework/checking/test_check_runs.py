@@ -166,14 +166,14 @@ def test_of_very_many_runs_a_job_judges_some(
 
 
 def test_checked_runs_are_in_the_table_of_all(spark: Any, tmp_path: Path) -> None:
-    run = make_run(tmp_path / "n" / "a", *call(0, "x", 9), name="n")
+    run = make_run(tmp_path / "n" / "a", *call(0, "x", 9), *call(0, "x", 9), name="n")
     for nine, verdict in (("9", "INVALID"), ("7", "VALID")):
         check_stored(spark, read_runs([run]), ["no-nines"], options=[f"no-nines:nine={nine}"])
         rows = read_outcomes(tmp_path).select(["run", "checker", "clause", "verdict", "compared"])
         assert list(zip(*rows.to_pydict().values(), strict=True)) == [
             ("n/a", "", "", verdict, None),
             ("n/a", "no-nines", "", verdict, None),
-            ("n/a", "no-nines", "no-nines", verdict, 1),
+            ("n/a", "no-nines", "no-nines", verdict, 2),
         ]
 
 
@@ -207,11 +207,11 @@ def test_a_broken_checker_stops_no_other(spark: Any, tmp_path: Path) -> None:
 
 
 def test_a_broken_kernel_is_unknown_for_its_key_alone(spark: Any, tmp_path: Path) -> None:
-    run = make_run(tmp_path / "n" / "a", *call(0, "odd"), *call(0, "x", 1))
+    run = make_run(tmp_path / "n" / "a", *call(0, "odd"), *2 * call(0, "x", 1))
     [result] = check_runs(spark, [run], ["no-nines"])
     assert result.verdict is Verdict.UNKNOWN
     assert result.checkers[0].note == "odd: the checker failed: ValueError: an odd key"
-    assert result.checkers[0].seen == 1
+    assert result.checkers[0].seen == 2
 
 
 def test_a_folder_that_cannot_be_written_costs_no_verdict(spark: Any, tmp_path: Path) -> None:
@@ -247,7 +247,9 @@ def test_options_are_those_of_each_plan_and_those_given_go_before(
     spark: Any, tmp_path: Path
 ) -> None:
     folders = [
-        make_run(tmp_path / "n" / name, *call(0, "x", 8), checkers=["no-nines"], options=options)
+        make_run(
+            tmp_path / "n" / name, *2 * call(0, "x", 8), checkers=["no-nines"], options=options
+        )
         for name, options in (
             ("a", {"checker": ["no-nines:nine=8"]}),
             ("b", {}),

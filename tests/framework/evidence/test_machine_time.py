@@ -143,6 +143,16 @@ def test_among_nodes_what_they_waited_counts_and_not_how_many_want_the_cores(
     assert machines.among(*nodes) is machines.among(*reversed(nodes))
 
 
+def test_what_waits_for_files_may_wait_for_a_disk_of_its_own_machine() -> None:
+    waited = {"disk": [[0, 1000, 700]]}
+    for hosts, took_ms in (("docker", 700), ("ssh", 0)):
+        machines = Machines.of({"hosts": hosts, "machine": waited})
+        assert machines.of_files("n1").took_ns(0, S) == took_ms * MS
+        assert machines.of_node("n1").took_ns(0, S) == 0
+    both = Machines.of({"hosts": "docker", "machine": {**STARVED, "disk": [[0, 1000, 500]]}})
+    assert both.of_files("n1").took_ns(0, S) == 700 * MS
+
+
 def test_of_nodes_elsewhere_those_who_wait_for_them_are_here() -> None:
     machines = Machines.of({"hosts": "ssh", "machine": {**STARVED, "nodes": {}}})
     assert machines.of_node("n1") == UNMEASURED

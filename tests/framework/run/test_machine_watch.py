@@ -1,12 +1,14 @@
 """How busy a machine was, from what /proc/stat says at each tick."""
 
+import threading
+import time
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from framework.run import machine
-from framework.run.machine import MOST, SPAN_MS, TICK_S, Load, Taken, lost_s, watched
+from framework.run.machine import MOST, SPAN_MS, TICK_S, Load, Taken, disk_waits_s, lost_s, watched
 
 STAT = """cpu  10 0 20 700 0 0 0 {stolen} 0 0
 cpu0 5 0 10 350 0 0 0 0 0 0
@@ -74,6 +76,14 @@ def test_what_none_had_is_what_a_hypervisor_takes_or_a_machine_that_stands_still
     assert lost == pytest.approx(found)
 
 
+def test_waits_for_disks_are_those_of_any_process() -> None:
+    """As the kernel writes them, in us."""
+    full = "full avg10=0.00 avg60=0.00 avg300=0.00 total=40417469\n"
+    some = "some avg10=2.85 avg60=4.14 avg300=2.42 total=317246543\n"
+    assert disk_waits_s(some + full) == pytest.approx(317.246543)
+    assert disk_waits_s(full) == disk_waits_s("") == disk_waits_s("some\n") == 0.0
+
+
 def test_a_long_run_is_shown_in_longer_spans() -> None:
     ticks = round(2.2 * MOST * SPAN_MS / 1000 / TICK_S)
     spans = ticked([Load(2, 4)] * (ticks + 1))
@@ -96,3 +106,38 @@ def test_it_is_measured_while_a_run_goes_on(
         assert found == {}, "not before it is over"
     assert found["cores"] == 2 and isinstance(found["took"], list)
     assert found["lost"] == [], "many wanted the cores, and had them"
+    assert isinstance(found["disk"], list)
+
+
+def test_a_kernel_that_measures_no_waits_for_disks_has_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(machine, "PRESSURE", tmp_path / "io")
+    with watched(0) as found:
+        pass
+    assert found["disk"] == []
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_wait_for_a_disk_is_in_the_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, waits: bool
+) -> None:
+    """Of the time between two looks; before the run there were 7 s."""
+    counted = iter([7.0, *([7.0 + 0.04 * waits] * 10_000)])
+    monkeypatch.setattr(machine, "_disk_waits_s", lambda: next(counted))
+    looked = threading.Event()
+    stat = machine.Load.of
+
+    def of(text: str) -> Load:
+        if len(seen := [*seen_so_far, text]) > 3:
+            looked.set()
+        seen_so_far[:] = seen
+        return stat(text)
+
+    seen_so_far: list[str] = []
+    monkeypatch.setattr(machine.Load, "of", of)
+    with watched(time.monotonic_ns()) as found:
+        assert looked.wait(10)
+    spans = found["disk"]
+    assert isinstance(spans, list)
+    assert [each[2] for each in spans] == ([40] if waits else [])
