@@ -26,9 +26,10 @@ def written_and_read(key: str) -> dict[str, Any]:
 
 
 def test_beside_a_key_that_was_seen() -> None:
-    rows = [written_and_read("x"), outcome("y", None, "info"), outcome("z", 1, "info")]
+    seen = [written_and_read("w"), written_and_read("x")]
+    rows = [*seen, outcome("y", None, "info"), outcome("z", 1, "info")]
     result = checker_result("register", "", rows)
-    assert (result.verdict, result.seen, result.keys, result.note) == (Verdict.VALID, 1, 3, "")
+    assert (result.verdict, result.seen, result.keys, result.note) == (Verdict.VALID, 2, 4, "")
     assert json.loads(rows[0]["figures"]) == {"operations": 2, "method: jit bitset": 1}
     assert result.figures["method: nothing completed"] == 2
 
