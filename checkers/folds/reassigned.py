@@ -107,7 +107,7 @@ def unasked(goals: Iterable[Goal], wishes: Wishes) -> Iterator[Goal]:
 
 def _explains(wish: Wish, goal: Goal) -> bool:
     wanted = wish.goal == goal.replicas or (wish.goal is None and goal.cancels)
-    return wanted and (wish.operation.invoked_ns or 0) <= goal.since_ns
+    return wanted and wish.operation.began_ns <= goal.since_ns
 
 
 def ungranted(goals: Iterable[Goal], wishes: Wishes) -> tuple[int, list[Wish]]:
@@ -172,5 +172,5 @@ def still_moving(operations: Iterable[Operation]) -> tuple[Operation, bool] | No
     ]
     if not looks or not reassignments_of(looks[-1]):
         return None
-    waited_ns = (looks[-1].invoked_ns or 0) - (looks[0].invoked_ns or 0)
+    waited_ns = looks[-1].began_ns - looks[0].began_ns
     return looks[-1], waited_ns >= PATIENCE_NS
