@@ -1,6 +1,6 @@
 """A broker that clients drained is gone: nobody shows it as a leader."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,15 @@ from judging import clause_of, judged
 from planted_runs import PLAN, Story
 
 from checkers.controlled_shutdown_safety import ControlledShutdownSafety
-from checkers.folds.departures import Grant, disturbed, refused_beside, shown_after
+from checkers.folds.departures import (
+    Grant,
+    Heirs,
+    Shown,
+    disturbed,
+    refused_beside,
+    shown_after,
+    shown_by_drains,
+)
 from framework.evidence.clocks import Moment
 from framework.evidence.machine import UNMEASURED
 from framework.evidence.run_events import FaultRecord
@@ -475,3 +483,92 @@ def test_a_fault_disturbs_until_the_system_got_over_it(
     """Which takes a second; of one of which nobody knows when it began, it held before."""
     story = Story(plan={"recovery_s": 1.0}, faults=[held(since_ns, until_ns)])
     assert disturbed(story.run_events(), UNMEASURED, 10 * S, 20 * S) == counts
+
+
+# --- who could take over ------------------------------------------------------------------
+
+
+def answer(at_ns: int, end_ns: int | None, f: str = "metadata") -> Operation:
+    return Operation(index=0, f=f, key="t", type="ok", end=1, invoked_ns=at_ns, completed_ns=end_ns)
+
+
+def showing(at_ns: int, end_ns: int | None, *isr: int, replicas: tuple[int, ...] = ()) -> Shown:
+    own = replicas or (BROKER, OTHER)
+    return Shown(answer(at_ns, end_ns), frozenset(own), frozenset(isr))
+
+
+def until(*shown: Shown, handled: Sequence[Operation] = (), of: int = OTHER) -> int:
+    heirs = Heirs({"t/0": shown}, {f"broker-{of}": handled})
+    return heirs.until_ns("t/0", BROKER, 100, 200)
+
+
+def test_the_last_answer_before_a_broker_leaves_tells_who_could_take_over() -> None:
+    both = BROKER, OTHER
+    assert until(showing(90, 99, *both)) == until(showing(90, 100, *both)) == 200
+    assert until() == until(showing(90, 101, *both)) == until(showing(101, None, *both)) == 100
+    assert until(showing(100, None, *both)) == 200, "one of which only the begin is known"
+    assert until(showing(90, 99, BROKER)) == 100, "nobody but it is in sync"
+    assert until(showing(90, 99, OTHER, replicas=(OTHER, 303))) == 100, "it has no replica"
+    assert until(showing(10, 95, BROKER), showing(20, 90, *both)) == 100, "by when they ended"
+    assert until(showing(10, 95, *both), showing(20, 90, BROKER)) == 200
+
+
+@pytest.mark.parametrize(
+    ("began_ns", "ended_ns", "of", "until_ns"),
+    [
+        (150, 160, OTHER, 150),
+        (100, None, OTHER, 100),
+        (250, 260, OTHER, 200),
+        (99, None, OTHER, 100),
+        (70, 81, OTHER, 100),
+        (70, 80, OTHER, 200),
+        (150, 160, BROKER, 200),
+        (150, 160, 303, 200),
+    ],
+)
+def test_who_is_handled_may_be_why_nobody_takes_over(
+    began_ns: int, ended_ns: int | None, of: int, until_ns: int
+) -> None:
+    """From when something is done to another replica's process; none of the last answer's time."""
+    handled = [answer(began_ns, ended_ns, f="drain")]
+    assert until(showing(80, 95, BROKER, OTHER), handled=handled, of=of) == until_ns
+
+
+def test_heirs_are_by_good_answers_and_by_what_was_done_to_processes() -> None:
+    story = mute()
+    for type in ("info", "fail", "ok"):
+        story.op("metadata", "t", None, shown(BROKER), type=type)
+    story.op("produce", "t", None, shown(BROKER))
+    story.op("describe", "t", None, "nothing")
+    started, handled = served(story), drain(story)
+    heirs = Heirs.of(story.run_events())
+    assert [(len(own), key) for key, own in heirs.shown.items()] == [(1, "t/0"), (1, "t/1")]
+    assert heirs.shown["t/1"][0].replicas == {BROKER, OTHER}
+    assert [each.index for each in heirs.handled[KEY]] == [started.index, handled.index]
+    assert list(heirs.handled) == [KEY]
+
+
+@pytest.mark.parametrize(
+    ("broker", "end", "after_ns", "known"),
+    [
+        (BROKER, "began_ns", 0, True),
+        (BROKER, "began_ns", -1, False),
+        (BROKER, "completed_ns", 0, True),
+        (BROKER, "completed_ns", 1, False),
+        (OTHER, "began_ns", 10, False),
+    ],
+)
+def test_a_drain_shows_a_grant_of_which_no_other_is_known(
+    broker: int, end: str, after_ns: int, known: bool
+) -> None:
+    """Of that broker, from the question to the answer."""
+    story = gone()
+    (_, _, drained_by) = story.run_events().operations
+    at = Moment(getattr(drained_by, end) + after_ns)
+    grant = Grant(broker, 5, Moment(0), at, "told")
+    found = list(shown_by_drains(story.run_events().operations, [grant]))
+    assert bool(found) != known
+    for each in found:
+        assert (each.broker, each.epoch, each.operation) == (BROKER, -1, drained_by)
+        assert each.begin == Moment(drained_by.began_ns)
+        assert each.granted == Moment(drained_by.completed_ns or 0)
