@@ -5,7 +5,16 @@ from hypothesis import strategies as st
 from planted_disks import Disks
 from planted_runs import PLAN
 
-from checkers.folds.disk_logs import CommittedOnDisks, committed_on_disks, disk_logs
+from checkers.folds.disk_logs import CommittedOnDisks, DiskLog, committed_on_disks, disk_logs
+from framework.evidence.ids import LeaderEpoch, Offset
+from framework.evidence.kinds import (
+    Appended,
+    Evidence,
+    LogBegan,
+    LogOnDisk,
+    SnapshotFile,
+    Truncated,
+)
 from framework.evidence.run_events import RunEvents
 
 VOTERS = ("c1", "c2", "c3")
@@ -140,6 +149,93 @@ def test_brokers_do_not_vote() -> None:
     disks.fill(2, 9, "b1")
     assert committed(disks).end == 4
     assert disk_logs(disks.all())["b1"].end == 9
+
+
+# --- a log by itself ----------------------------------------------------------------------
+
+
+def appended(base: int, *crcs: int, epoch: int = 1) -> Appended:
+    end = Offset(base + len(crcs))
+    return Appended(
+        node="c1",
+        base_offset=Offset(base),
+        end_offset=end,
+        epoch=LeaderEpoch(epoch),
+        control=False,
+        crcs=crcs,
+        leading=None,
+    )
+
+
+def on_disk(*wrong: str) -> LogOnDisk:
+    return LogOnDisk(
+        node="c1", start_offset=Offset(0), end_offset=Offset(0), torn=False, wrong=wrong
+    )
+
+
+def fed(*told: Evidence) -> DiskLog:
+    log = DiskLog()
+    for each in told:
+        log.feed(each)
+    return log
+
+
+def test_the_last_record_is_told_by_the_log_or_by_a_snapshot_that_ends_there() -> None:
+    snapshot = SnapshotFile(
+        node="c1", end_offset=Offset(2), epoch=LeaderEpoch(3), records=1, wrong=()
+    )
+    began = LogBegan(node="c1", offset=Offset(2), dropped=True)
+    assert fed(on_disk()).last == (0, 0), "an empty one"
+    assert fed(appended(0, 7, 8, epoch=2), on_disk()).last == (2, 2)
+    assert fed(snapshot, began, on_disk()).last == (3, 2)
+    assert fed(began, on_disk()).last is None
+    assert fed(appended(0, 7)).last is None, "of which nobody knows how far it can be read"
+    assert fed(appended(0, 7), on_disk("a gap")).last is None
+
+
+def test_a_log_is_what_is_left_of_it() -> None:
+    log = fed(appended(0, 7, 8, 9), Truncated(node="c1", end_offset=Offset(1)))
+    assert log.entries == {0: (1, 7)} and log.end == 1
+    log.feed(LogBegan(node="c1", offset=Offset(1), dropped=False))
+    assert log.entries == {0: (1, 7)} and log.end == 1, "a snapshot took its place, it is known"
+    log.feed(LogBegan(node="c1", offset=Offset(4), dropped=True))
+    assert log.entries == {} and log.end == 4
+    assert DiskLog().end == 0
+
+
+def test_a_node_whose_log_was_not_found_has_none() -> None:
+    disks = agreed()
+    disks.lost = {"c2"}
+    assert sorted(disk_logs(disks.all())) == ["c1", "c3"]
+
+
+def test_nothing_sure_is_nothing_at_all() -> None:
+    found = committed(agreed(), nodes={})
+    assert (found.end, list(found.records), found.entries) == (0, [], {})
+
+
+def test_records_that_may_yet_be_cut_off_are_not_among_them() -> None:
+    disks = agreed()
+    disks.fill(1, 2, "c1")
+    assert [each.offset for each in committed(disks).records] == [0, 1, 2, 3]
+
+
+def test_logs_that_are_known_are_not_looked_for() -> None:
+    longer = agreed(6)
+    events = RunEvents(evidence=agreed().all(), plan=PLAN)
+    assert committed_on_disks(events, disk_logs(longer.all())).end == 6
+
+
+def test_of_five_voters_three_elect() -> None:
+    """Who has more than two others cannot lead: what the three with most have is committed."""
+    five = [f"c{number}" for number in range(1, 6)]
+    disks = Disks()
+    disks.lead(1, 1, *five, votes=(1, 2, 3))
+    disks.fill(1, 3, *five)
+    disks.fill(1, 1, *five[1:])
+    disks.fill(1, 1, *five[2:])
+    nodes = {node: {"votes": True} for node in five}
+    assert committed(disks, nodes=nodes).end == 6
 
 
 # --- Raft itself --------------------------------------------------------------------------
