@@ -56,6 +56,38 @@ def test_clean_run_is_accepted() -> None:
     assert set((outcome.clauses or {}).values()) == {(6, 6)}
 
 
+def test_stalls_are_counted_without_what_a_process_waited_for_a_core() -> None:
+    story = clean()
+    for ms, delayed_ms in ((1_000, 0), (1_500, 600), (999, 0), (1_234.56, 100)):
+        stalled(story, ms=ms, delayed_ms=delayed_ms)
+    figures = process_health(story.run_events()).figures
+    assert figures["stalls"] == 1 + 2, "that of the story as it is, and two"
+    story = Story()
+    story.boot("b1")
+    stalled(story, ms=1_234.56)
+    assert process_health(story.run_events()).figures["max_stall_ms"] == 1_234.6
+
+
+def test_the_usual_limits() -> None:
+    usual = ProcessHealthOptions()
+    assert (usual.stall, usual.silence, usual.boot) == (1.0, None, 10.0)
+
+
+@pytest.mark.parametrize("drained", ["before", "after"])
+def test_an_end_is_explained_by_what_was_done_before_it(drained: str) -> None:
+    """Of a process that is followed by one of which nobody tells why the first ended."""
+    story = clean()
+    story.wait(5_000)
+    if drained == "before":
+        story.op("drain", "b1")
+    story.boot("b1")
+    story.wait(5_000)
+    if drained == "after":
+        story.op("drain", "b1")
+    wrong = [each.message for each in process_health(story.run_events()).findings]
+    assert any("ended without a word" in each for each in wrong) == (drained == "after")
+
+
 def test_where_nothing_stood_still_the_longest_stall_is_none() -> None:
     story = Story()
     story.boot("b1")
