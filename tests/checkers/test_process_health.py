@@ -571,6 +571,30 @@ def test_silence_under_a_fault_is_none(fault: str) -> None:
     assert_valid(process_health(story.run_events()))
 
 
+def test_nobody_falls_silent_where_no_node_ticks_whatever_the_limit() -> None:
+    story = Story()
+    story.boot("b1")
+    story.wait(60_000)
+    story.final()
+    found = process_health(story.run_events(), ProcessHealthOptions(silence=1)).findings
+    assert not [each for each in found if "fell silent" in each.message]
+
+
+@pytest.mark.parametrize("drained", [True, False])
+def test_who_is_told_to_leave_may_fall_silent(drained: bool) -> None:
+    """And be started again long after."""
+    story = clean()
+    tick(story, *NODES)
+    if drained:
+        story.op("drain", "b2")
+    for _ in range(3):
+        story.wait(20_000)
+        tick(story, *(set(NODES) - {"b2"}))
+    tick(story, *NODES)
+    messages = [each.message for each in process_health(story.run_events()).findings]
+    assert any("b2 fell silent" in each for each in messages) != drained
+
+
 def test_silence_of_nodes_that_never_tick_is_none() -> None:
     story = Story()
     for node in NODES:
