@@ -20,6 +20,7 @@ from checkers.folds.committed_log import CommittedLog, known_log
 from checkers.folds.disk_logs import DISK_KINDS
 from checkers.folds.reassigned import (
     MOVES,
+    Wishes,
     goals,
     last_goals,
     misplaced,
@@ -181,7 +182,8 @@ def asked_is_made(events: RunEvents) -> Outcome:
             if None not in differences:
                 finding_ = _finding(clause, shown, group, str(differences[0]))
                 findings.setdefault((clause.name, shown.topic_id), finding_)
-    moved = [*_moved(events, log, seen), *_arrived(events, seen)]
+    wishes = wishes_of(events.operations)
+    moved = [*_moved(wishes, log, seen), *_arrived(events, wishes, seen)]
     counts: dict[str, Count] = {each.name: seen[each.name] for each in CLAUSES}
     figures = {name: float(count) for name, count in counts.items() if isinstance(count, int)}
     every = [*findings.values(), *moved]
@@ -394,8 +396,8 @@ def _nothing_moved(events: RunEvents, seen: Mapping[str, int]) -> Mapping[str, C
     return {name: why for name, why in found.items() if not seen[name]}
 
 
-def _moved(events: RunEvents, log: CommittedLog, seen: Counter[str]) -> Iterator[Finding]:
-    wishes, made = wishes_of(events.operations), list(goals(log))
+def _moved(wishes: Wishes, log: CommittedLog, seen: Counter[str]) -> Iterator[Finding]:
+    made = list(goals(log))
     seen[MOVED.name] += sum(not each.first for each in made)
     for goal in unasked(made, wishes):
         asked = [each.operation for each in wishes.get(goal.key, ())]
@@ -420,7 +422,7 @@ def _moved(events: RunEvents, log: CommittedLog, seen: Counter[str]) -> Iterator
         )
 
 
-def _arrived(events: RunEvents, seen: Counter[str]) -> Iterator[Finding]:
+def _arrived(events: RunEvents, wishes: Wishes, seen: Counter[str]) -> Iterator[Finding]:
     if settled(events.nemesis) is not True:
         return
     if (moving := still_moving(events.operations)) is not None:
@@ -429,7 +431,6 @@ def _arrived(events: RunEvents, seen: Counter[str]) -> Iterator[Finding]:
             message = f"moves are under way long after the cluster had settled: {look.index}"
             yield finding(message, [look], clause=ARRIVED.name)
         return
-    wishes = wishes_of(events.operations)
     compared, elsewhere = misplaced(events.operations, wishes)
     seen[ARRIVED.name] += compared
     for read, key, replicas in elsewhere:

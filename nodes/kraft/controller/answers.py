@@ -91,6 +91,16 @@ class Refusal(Exception):
         self.message = message[:MAX_MESSAGE_CHARACTERS]
 
 
+def code_of(refusal: Refusal | None) -> ErrorCode:
+    """None: nothing was refused."""
+    return ErrorCode.none if refusal is None else refusal.code
+
+
+def message_of(refusal: Refusal | None) -> str | None:
+    """None: nothing was refused."""
+    return None if refusal is None else refusal.message
+
+
 # --- entities -----------------------------------------------------------------------------
 
 
@@ -235,8 +245,8 @@ def item_result(
     return blank(
         item_schema(schema_of(request), ITEM_APIS[request.__api_key__].results),
         **values,
-        error_code=ErrorCode.none if refusal is None else refusal.code,
-        error_message=None if refusal is None else refusal.message,
+        error_code=code_of(refusal),
+        error_message=message_of(refusal),
     )
 
 

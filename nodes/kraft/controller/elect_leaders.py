@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Final
 from kio.schema.errors import ErrorCode
 from kio.static.protocol import Entity, ResponsePayload
 
-from nodes.kraft.controller.answers import NO_THROTTLE, Refusal, item_schema, make, schema_of
+from nodes.kraft.controller.answers import (
+    NO_THROTTLE,
+    Refusal,
+    code_of,
+    item_schema,
+    make,
+    message_of,
+    schema_of,
+)
 from nodes.kraft.controller.elections import CanLead, change
 from nodes.kraft.controller.permission import Allows, require
 from nodes.kraft.controller.placement import MAX_PARTITIONS
@@ -154,6 +162,6 @@ def _result(schema: type[Entity], number: int, refusal: Refusal | None) -> Entit
     return make(
         schema,
         partition_id=number,
-        error_code=ErrorCode.none if refusal is None else refusal.code,
-        error_message=None if refusal is None else refusal.message,
+        error_code=code_of(refusal),
+        error_message=message_of(refusal),
     )

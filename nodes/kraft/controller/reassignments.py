@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from kio.schema.errors import ErrorCode
 from kio.static.protocol import ResponsePayload
 
-from nodes.kraft.controller.answers import NO_THROTTLE, Refusal, item_schema, make, schema_of
+from nodes.kraft.controller.answers import (
+    NO_THROTTLE,
+    Refusal,
+    code_of,
+    item_schema,
+    make,
+    message_of,
+    schema_of,
+)
 from nodes.kraft.controller.elections import CanLead
 from nodes.kraft.controller.permission import Allows, require
 from nodes.kraft.controller.placement import MAX_PARTITIONS
@@ -147,8 +155,8 @@ def _altered(
         schema,
         throttle_time=NO_THROTTLE,
         allow_replication_factor_change=getattr(request, "allow_replication_factor_change", True),
-        error_code=_code(refusal),
-        error_message=_message(refusal),
+        error_code=code_of(refusal),
+        error_message=message_of(refusal),
         responses=tuple(
             make(
                 topic_schema,
@@ -157,8 +165,8 @@ def _altered(
                     make(
                         partition_schema,
                         partition_index=number,
-                        error_code=_code(why_not),
-                        error_message=_message(why_not),
+                        error_code=code_of(why_not),
+                        error_message=message_of(why_not),
                     )
                     for number, why_not in own
                 ),
@@ -166,14 +174,6 @@ def _altered(
             for topic, own in answered
         ),
     )
-
-
-def _code(refusal: Refusal | None) -> ErrorCode:
-    return ErrorCode.none if refusal is None else refusal.code
-
-
-def _message(refusal: Refusal | None) -> str | None:
-    return None if refusal is None else refusal.message
 
 
 # --- those under way ----------------------------------------------------------------------
@@ -208,8 +208,8 @@ def list_reassignments(
     return make(
         schema,
         throttle_time=NO_THROTTLE,
-        error_code=_code(refusal),
-        error_message=_message(refusal),
+        error_code=code_of(refusal),
+        error_message=message_of(refusal),
         topics=tuple(
             make(topic_schema, name=topic, partitions=tuple(shown(topic, each) for each in own))
             for topic, own in found.items()

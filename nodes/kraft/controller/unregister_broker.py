@@ -8,7 +8,7 @@ from kio.schema.errors import ErrorCode
 from kio.schema.unregister_broker.v0.request import UnregisterBrokerRequest
 from kio.schema.unregister_broker.v0.response import UnregisterBrokerResponse
 
-from nodes.kraft.controller.answers import NO_THROTTLE, Refusal
+from nodes.kraft.controller.answers import NO_THROTTLE, Refusal, code_of, message_of
 from nodes.kraft.controller.config import ControllerConfig
 from nodes.kraft.controller.elections import broker_leaves
 from nodes.kraft.controller.members import Members
@@ -57,6 +57,6 @@ def _registered(image: Image, broker_id: BrokerId, config: ControllerConfig) -> 
 def _response(refusal: Refusal | None) -> UnregisterBrokerResponse:
     return UnregisterBrokerResponse(
         throttle_time=NO_THROTTLE,
-        error_code=ErrorCode.none if refusal is None else refusal.code,
-        error_message=None if refusal is None else refusal.message,
+        error_code=code_of(refusal),
+        error_message=message_of(refusal),
     )
