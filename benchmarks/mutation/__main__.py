@@ -2,12 +2,15 @@
 
     python -m benchmarks.mutation one-vote 'folds/*'     runs those; all of them, without a name
     python -m benchmarks.mutation --list                 the names
+    python -m benchmarks.mutation --alive one-vote       those alone that were alive, once more
     python -m benchmarks.mutation --table                the table of docs/checking.md
 
 Each mutant has one thing changed (`operators.py`), and the tests of its checker (`targets.py`) have
-to fail. Those that change nothing are listed, each with a reason, in `known.toml`, and so are those
-that survive. What was found is kept in `measured.json`, from which the table is made. The code is 1
-where less than 90 % of the others are killed, or where an entry of `known.toml` is no longer true.
+to fail. Those that change nothing are listed, each with a reason, in `known`, and so are those that
+survive. What was found is kept in `measured`, from which the table is made. The code is 1 where
+less than 90 % of the others are killed, one survives for no reason that is listed, or an entry of
+`known` is no longer true. `--alive` is for tests that came since: of code that has changed, and of
+what was never measured, all are asked.
 
 Why there is no tool for it here: mutmut (3.8) leaves decorated functions as they are, which all
 kernels are, and what is not in a function, such as the kinds of evidence that a checker looks at,
@@ -19,7 +22,7 @@ before the first one runs. Neither leaves a statement or a clause out.
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import groupby
@@ -27,7 +30,9 @@ from time import monotonic
 
 from benchmarks.mutation import python_form, table
 from benchmarks.mutation.known import Known
+from benchmarks.mutation.mutants import Mutant
 from benchmarks.mutation.run import CleanRunFailed, Outcome, Target, mutants_of, run
+from benchmarks.mutation.table import Measured
 from benchmarks.mutation.targets import targets
 
 
@@ -37,12 +42,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", default=["*"], metavar="NAME")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="mutants at a time")
     parser.add_argument("--sample", type=int, help="of each name so many mutants, the same always")
+    parser.add_argument("--alive", action="store_true", help="only those that were not killed")
     parser.add_argument("--list", action="store_true", help="the names")
     parser.add_argument("--table", action="store_true", help="what was measured")
     given = parser.parse_args(argv)
     every = targets()
     if given.table:
-        print(*table.table(every, table.read()), sep="\n")
+        print(*table.table(every, table.read(), Known.read()), sep="\n")
         return 0
     chosen = [each for each in every if any(fnmatchcase(each.name, name) for name in given.names)]
     if not chosen:
@@ -51,7 +57,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(*(each.name for each in chosen), sep="\n")
         return 0
     python_form.draw_the_same()
-    return max(_measure(group, given.jobs, given.sample) for group in _of_the_same_tests(chosen))
+
+    def asked(target: Target) -> list[Mutant]:
+        before = _measured_before(target) if given.alive else None
+        mutants = mutants_of(target, given.sample)
+        return mutants if before is None else [m for m in mutants if m.key in before.alive]
+
+    return max(_measure(group, given.jobs, asked) for group in _of_the_same_tests(chosen))
 
 
 def _of_the_same_tests(chosen: Sequence[Target]) -> list[list[Target]]:
@@ -63,9 +75,17 @@ def _of_the_same_tests(chosen: Sequence[Target]) -> list[list[Target]]:
     return [list(group) for _, group in groupby(sorted(chosen, key=tests), key=tests)]
 
 
-def _measure(group: Sequence[Target], jobs: int, sample: int | None) -> int:
+def _measured_before(target: Target) -> Measured | None:
+    """Of the code as it is."""
+    found = table.read().get(target.name)
+    return found if found is not None and found.digest == table.digest(target) else None
+
+
+def _measure(
+    group: Sequence[Target], jobs: int, asked_of: Callable[[Target], Sequence[Mutant]]
+) -> int:
     began = monotonic()
-    asked = [mutant for target in group for mutant in mutants_of(target, sample)]
+    asked = [mutant for target in group for mutant in asked_of(target)]
     modules = tuple(module for target in group for module in target.modules)
     try:
         outcome = run(replace(group[0], modules=modules), jobs, asked)
@@ -78,21 +98,25 @@ def _measure(group: Sequence[Target], jobs: int, sample: int | None) -> int:
 
 def _reported(target: Target, outcome: Outcome, took_s: float) -> int:
     known, every = Known.read(), mutants_of(target)
-    found = table.measured(target, outcome, known, len(every))
-    table.write({**table.read(), target.name: found})
-    left = [each for each in outcome.survived if each.key not in known.equivalent]
+    found = table.measured(target, outcome, len(every))
+    before = _measured_before(target)
+    if before is not None and {each.key for each in outcome.mutants} == set(before.alive):
+        found = replace(before, alive=found.alive, ran_out=before.ran_out + found.ran_out)
+    table.write(target.name, found)
+    by = table.counts(found, known)
     print(
-        f"{target.name}: {found['mutants']} mutants, {found['equivalent']} equivalent, "
-        f"{found['killed']} killed ({table.share(found):.1%}), {len(left)} survive "
-        f"({took_s:.0f} s, with all of the same tests)"
+        f"{target.name}: {found.asked} mutants, {found.asked - by.changing} equivalent, "
+        f"{by.killed} killed ({by.share:.1%}), {by.explained} survive with a reason, "
+        f"{by.unexplained} without ({took_s:.0f} s, with all of the same tests)"
     )
-    for mutant in left:
-        reason = known.survivors.get(mutant.key, "")
-        place = f"{mutant.module.path.relative_to(target.root)}:{mutant.number}"
-        print(f"  {place} {mutant.function}: {mutant.change}" + (reason and f"  ({reason})"))
+    for mutant in outcome.survived:
+        if mutant.key not in known.equivalent:
+            reason = known.survivors.get(mutant.key, "")
+            place = f"{mutant.module.path.relative_to(target.root)}:{mutant.number}"
+            print(f"  {place} {mutant.function}: {mutant.change}" + (reason and f"  ({reason})"))
     complaints = list(known.complaints(every, outcome.mutants, outcome.survived))
     print(*complaints, sep="\n", end="\n" if complaints else "", flush=True)
-    return 1 if complaints or table.share(found) < table.FLOOR else 0
+    return 1 if complaints or by.unexplained or by.share < table.FLOOR else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,8 @@
-"""Mutants that somebody has looked at: those that change nothing, and those that survive."""
+"""Mutants that somebody has looked at: those that change nothing, and those that survive.
+
+`known/MODULE.toml` has an entry for each: `line` is the source's, without indentation, `change` as
+the run prints it.
+"""
 
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,7 +12,7 @@ from typing import Final
 
 from benchmarks.mutation.mutants import Key, Mutant
 
-FILE: Final = Path(__file__).with_name("known.toml")
+FOLDER: Final = Path(__file__).with_name("known")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +24,12 @@ class Known:
     survivors: Mapping[Key, str]
 
     @classmethod
-    def read(cls, path: Path = FILE) -> "Known":
-        content = tomllib.loads(path.read_text())
-        return cls(
-            {_key(each): each["reason"] for each in content.get("equivalent", ())},
-            {_key(each): each["reason"] for each in content.get("survivor", ())},
-        )
+    def read(cls, folder: Path = FOLDER) -> "Known":
+        found: dict[str, dict[Key, str]] = {"equivalent": {}, "survivor": {}}
+        for path in sorted(folder.glob("*.toml")):
+            for kind, entries in tomllib.loads(path.read_text()).items():
+                found[kind] |= {_key(path.stem, each): each["reason"] for each in entries}
+        return cls(found["equivalent"], found["survivor"])
 
     def complaints(
         self, made: Iterable[Mutant], asked: Iterable[Mutant], survived: Iterable[Mutant]
@@ -36,10 +40,10 @@ class Known:
         tried = {each.key for each in asked}
         for key in [*self.equivalent, *self.survivors]:
             if key[0] in modules and key not in keys:
-                yield f"known.toml: there is no such mutant any more: {' | '.join(key)}"
+                yield f"known: there is no such mutant any more: {' | '.join(key)}"
             elif key in tried and key not in alive:
-                yield f"known.toml: a test kills this: {' | '.join(key)}"
+                yield f"known: a test kills this: {' | '.join(key)}"
 
 
-def _key(entry: Mapping[str, str]) -> Key:
-    return entry["module"], entry["function"], entry["line"], entry["change"]
+def _key(module: str, entry: Mapping[str, str]) -> Key:
+    return module, entry["function"], entry["line"], entry["change"]

@@ -1,42 +1,71 @@
-"""What runs measured, kept beside, and the table of it."""
+"""What runs measured, kept beside in a file a row, and the table of it."""
 
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final, NotRequired, TypedDict
+from typing import Final
 
 from benchmarks.mutation.known import Known
+from benchmarks.mutation.mutants import Key
 from benchmarks.mutation.run import Outcome, Target
 
-FILE: Final = Path(__file__).with_name("measured.json")
+FOLDER: Final = Path(__file__).with_name("measured")
 FLOOR: Final = 0.9
 """Of the mutants that change something, so many have to be killed."""
+HEADER: Final = (
+    "| code of | mutants | equivalent | killed | survive with a reason | without | |",
+    "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
+)
 
 
-class Measured(TypedDict):
-    """Of a target. `digest`: of the code as it was; `mutants`: that were asked, `of` so many."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """Of a target. `digest`: of the code as it was; `asked` of its mutants, `of` so many; those
+    `alive` were killed by no test, be they equivalent or not."""
 
     digest: str
-    of: NotRequired[int]
-    mutants: int
-    equivalent: int
-    killed: int
+    of: int
+    asked: int
     ran_out: int
+    alive: tuple[Key, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Of those asked, by what is known today of those alive."""
+
+    changing: int
+    """That are not equivalent."""
+    killed: int
     explained: int
+    unexplained: int
+
+    @property
+    def share(self) -> float:
+        return self.killed / max(1, self.changing)
 
 
-def measured(target: Target, outcome: Outcome, known: Known, of: int) -> Measured:
-    alive = [each.key for each in outcome.survived]
-    return {
-        "digest": digest(target),
-        "of": of,
-        "mutants": len(outcome.mutants),
-        "equivalent": sum(each in known.equivalent for each in alive),
-        "killed": len(outcome.mutants) - len(alive),
-        "ran_out": len(outcome.ran_out),
-        "explained": sum(each in known.survivors for each in alive),
-    }
+def measured(target: Target, outcome: Outcome, of: int) -> Measured:
+    return Measured(
+        digest=digest(target),
+        of=of,
+        asked=len(outcome.mutants),
+        ran_out=len(outcome.ran_out),
+        alive=tuple(each.key for each in outcome.survived),
+    )
+
+
+def counts(found: Measured, known: Known) -> Counts:
+    alive = [each for each in found.alive if each not in known.equivalent]
+    explained = sum(each in known.survivors for each in alive)
+    return Counts(
+        found.asked - len(found.alive) + len(alive),
+        found.asked - len(found.alive),
+        explained,
+        len(alive) - explained,
+    )
 
 
 def digest(target: Target) -> str:
@@ -46,36 +75,42 @@ def digest(target: Target) -> str:
     return made.hexdigest()[:16]
 
 
-def share(found: Measured) -> float:
-    """Killed, of those that change something."""
-    return found["killed"] / max(1, found["mutants"] - found["equivalent"])
+def read(folder: Path = FOLDER) -> dict[str, Measured]:
+    return {
+        path.relative_to(folder).with_suffix("").as_posix(): _measured(path.read_text())
+        for path in sorted(folder.rglob("*.json"))
+    }
 
 
-def read(path: Path = FILE) -> dict[str, Measured]:
-    found: dict[str, Measured] = json.loads(path.read_text()) if path.exists() else {}
-    return found
+def _measured(text: str) -> Measured:
+    found = json.loads(text)
+    return Measured(**{**found, "alive": tuple(tuple(each) for each in found["alive"])})
 
 
-def write(found: Mapping[str, Measured], path: Path = FILE) -> None:
-    path.write_text(json.dumps(dict(sorted(found.items())), indent=1) + "\n")
+def write(name: str, found: Measured, folder: Path = FOLDER) -> None:
+    path = folder / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(asdict(found), indent=1, ensure_ascii=False) + "\n")
 
 
-def table(targets: Sequence[Target], found: Mapping[str, Measured]) -> Iterator[str]:
-    yield "| code of | mutants | equivalent | killed | survive | |"
-    yield "| --- | ---: | ---: | ---: | ---: | --- |"
+def table(targets: Sequence[Target], found: Mapping[str, Measured], known: Known) -> Iterator[str]:
+    yield from HEADER
     for target in targets:
         each = found.get(target.name)
-        if each is None:
-            yield f"| `{target.name}` | | | | | not measured |"
-            continue
-        alive = each["mutants"] - each["equivalent"] - each["killed"]
-        notes = [] if share(each) >= FLOOR else ["too few"]
-        if each["digest"] != digest(target):
-            notes.append("the code has changed since")
-        every = each.get("of", each["mutants"])
-        if every > each["mutants"]:
-            notes.append(f"a sample of {every:,}")
         yield (
-            f"| `{target.name}` | {each['mutants']:,} | {each['equivalent']} "
-            f"| {each['killed']:,} ({share(each):.0%}) | {alive} | {', '.join(notes)} |"
+            f"| `{target.name}` | | | | | | not measured |"
+            if each is None
+            else _row(target, each, counts(each, known))
         )
+
+
+def _row(target: Target, each: Measured, by: Counts) -> str:
+    notes = [] if by.share >= FLOOR else ["too few"]
+    if each.digest != digest(target):
+        notes.append("the code has changed since")
+    if each.of > each.asked:
+        notes.append(f"a sample of {each.of:,}")
+    return (
+        f"| `{target.name}` | {each.asked:,} | {each.asked - by.changing} | {by.killed:,} "
+        f"({by.share:.0%}) | {by.explained} | {by.unexplained or ''} | {', '.join(notes)} |"
+    )

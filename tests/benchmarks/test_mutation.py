@@ -2,6 +2,7 @@
 
 import gc
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import numba
@@ -15,7 +16,7 @@ from benchmarks.mutation.known import Known
 from benchmarks.mutation.mutants import At, Key, Module, keys, mutants
 from benchmarks.mutation.python_form import functions
 from benchmarks.mutation.run import CleanRunFailed, Outcome, Target, mutants_of, run
-from benchmarks.mutation.table import Measured, measured, share, table
+from benchmarks.mutation.table import Measured, counts, measured, read, table, write
 from benchmarks.mutation.targets import targets
 from checkers import faults_bit
 
@@ -236,16 +237,19 @@ def test_a_kernel_is_machine_code_for_callers_that_are() -> None:
 
 
 def known(folder: Path, *entries: tuple[str, Key]) -> Known:
-    path = folder / "known.toml"
-    names = ("module", "function", "line", "change")
-    path.write_text(
-        "".join(
-            f"[[{kind}]]\nreason = 'for a reason'\n"
-            + "".join(f'{name} = """{text}"""\n' for name, text in zip(names, key, strict=True))
-            for kind, key in entries
+    for module, *_ in (key for _, key in entries):
+        (folder / f"{module}.toml").write_text(
+            "".join(
+                f"[[{kind}]]\nreason = 'for a reason'\n"
+                + "".join(
+                    f'{name} = """{text}"""\n'
+                    for name, text in zip(("function", "line", "change"), key[1:], strict=True)
+                )
+                for kind, key in entries
+                if key[0] == module
+            )
         )
-    )
-    return Known.read(path)
+    return Known.read(folder)
 
 
 def test_equivalent_mutants_count_nowhere(ran: tuple[Target, Outcome], tmp_path: Path) -> None:
@@ -253,10 +257,21 @@ def test_equivalent_mutants_count_nowhere(ran: tuple[Target, Outcome], tmp_path:
     (alive,) = [each for each in outcome.survived if each.change == EQUAL_LENGTHS]
     said = known(tmp_path, ("equivalent", alive.key))
     assert not list(said.complaints(outcome.mutants, outcome.mutants, outcome.survived))
-    found = measured(target, outcome, said, len(outcome.mutants))
-    assert found["equivalent"] == 1
-    assert found["mutants"] - found["equivalent"] - found["killed"] == 1  # without 'b'
-    assert share(found) == found["killed"] / (found["mutants"] - 1) < 1
+    found = measured(target, outcome, len(outcome.mutants))
+    by = counts(found, said)
+    assert by.changing == found.asked - 1
+    assert (by.explained, by.unexplained) == (0, 1)  # without 'b'
+    assert by.share == by.killed / by.changing < 1
+
+
+def test_survivors_are_counted_by_whether_somebody_has_looked_at_them(
+    ran: tuple[Target, Outcome], tmp_path: Path
+) -> None:
+    target, outcome = ran
+    found = measured(target, outcome, len(outcome.mutants))
+    said = known(tmp_path, *(("survivor", key) for key in found.alive))
+    assert (counts(found, said).explained, counts(found, said).unexplained) == (2, 0)
+    assert counts(found, Known({}, {})).unexplained == 2
 
 
 def test_an_entry_that_matches_nothing_is_an_error(
@@ -324,11 +339,23 @@ def test_the_table_says_what_was_measured_and_what_was_not(
     ran: tuple[Target, Outcome],
 ) -> None:
     target, outcome = ran
-    found = measured(target, outcome, Known({}, {}), len(outcome.mutants))
-    few: Measured = {**found, "killed": 1}
-    of_more: Measured = {**found, "of": 1_000}
-    assert "a sample of 1,000" in list(table([target], {"toy": of_more}))[-1]
-    assert "not measured" in list(table([target], {}))[-1]
-    assert list(table([target], {"toy": found}))[-1].endswith("|  |")
-    assert "too few" in list(table([target], {"toy": few}))[-1]
-    assert "changed since" in list(table([target], {"toy": {**found, "digest": "another"}}))[-1]
+    found = measured(target, outcome, len(outcome.mutants))
+    few = replace(found, alive=tuple(each.key for each in outcome.mutants[1:]))
+
+    def row(of: Measured | None) -> str:
+        return list(table([target], {"toy": of} if of else {}, Known({}, {})))[-1]
+
+    assert "a sample of 1,000" in row(replace(found, of=1_000))
+    assert "not measured" in row(None)
+    assert row(found).endswith("| 0 | 2 |  |")
+    assert "too few" in row(few)
+    assert "changed since" in row(replace(found, digest="another"))
+
+
+def test_what_was_measured_is_read_as_it_was_written(
+    ran: tuple[Target, Outcome], tmp_path: Path
+) -> None:
+    target, outcome = ran
+    found = measured(target, outcome, len(outcome.mutants))
+    write("toys/toy", found, tmp_path)
+    assert read(tmp_path) == {"toys/toy": found}
