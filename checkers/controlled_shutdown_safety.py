@@ -62,9 +62,10 @@ HANDS_OVER: Final = Clause(
     name="hands-over",
     says="A broker that is let go is fenced by a record by then, leads nothing, and is in no ISR "
     "that has another live member",
-    compares="brokers that were let go, and replicas that they had",
+    compares="brokers that were let go",
     floor=2,
-    because="a broker without a replica has nothing to hand over",
+    because="one may have had no replica to hand over; where clients know of no two, there was no "
+    "occasion",
     sources=(CLIENTS, DISKS, EVENTS),
     blind="a broker that leaves though it was not let go; where disks alone tell, one that is "
     "fenced only after it has gone",
@@ -72,9 +73,9 @@ HANDS_OVER: Final = Clause(
 NO_MORE: Final = Clause(
     name="leads-no-more",
     says="A broker that was let go is given no leadership until it is unfenced again",
-    compares="brokers that were let go, and replicas that they had, while the log went on",
+    compares="brokers that were let go while the log went on",
     floor=2,
-    because="a broker without a replica leads nothing anyhow",
+    because="one without a replica leads nothing anyhow; as for hands-over",
     sources=(CLIENTS, DISKS, EVENTS),
 )
 HAD_READ: Final = Clause(
@@ -150,9 +151,8 @@ def controlled_shutdown_safety(
     handed = watched = read = 0
     for offset, state in states(log, at):
         for grant, fence in at[offset]:
-            replicas = sum(grant.broker in each.replicas for each in state.partitions.values())
-            handed += 1 + replicas
-            watched += (1 + replicas) * (fence.offset + 1 < len(log.records))
+            handed += 1
+            watched += fence.offset + 1 < len(log.records)
             findings += _left_behind(grant, fence, state)
             active, unread = _unread(grant, fence, state, asked, readers)
             read += active
@@ -170,8 +170,9 @@ def controlled_shutdown_safety(
     peace = "nobody produced to what a broker shared while it left in peace" if left else ""
     why = unreported(events.plan)
     counts: dict[str, Count] = {
-        HANDS_OVER.name: nobody if nobody and handed < HANDS_OVER.floor else (handed, reported),
-        NO_MORE.name: nobody if nobody and watched < NO_MORE.floor else (watched, reported),
+        HANDS_OVER.name: _of_grants(handed, reported, events.operations),
+        # After the others the log did not go on.
+        NO_MORE.name: _of_grants(watched, max(0, reported - (handed - watched)), events.operations),
         HAD_READ.name: read
         or why
         or _nobody_had_to_read(at, log, synthetic(events.operations))
@@ -204,9 +205,23 @@ def _nobody_let_go(operations: Iterable[Operation]) -> str:
     drains = [each for each in operations if each.f == "drain"]
     if not drains:
         return "no client asked a broker to leave"
-    if any(each.ok and drained(each).get("granted") is not False for each in drains):
+    if any(map(_may_have_been_let_go, drains)):
         return ""
     return f"none of {len(drains)} brokers that clients asked to leave was let go"
+
+
+def _may_have_been_let_go(drain: Operation) -> bool:
+    told = drain.ok and isinstance(drain.result, dict | None)
+    return told and drained(drain).get("granted") is not False
+
+
+def _of_grants(compared: int, reported: int, operations: Sequence[Operation]) -> Count:
+    """Of a clause of which each broker that was let go is one sighting. Clients who know of no two
+    gave no occasion to see more, if what they know of was seen."""
+    known = sum(_may_have_been_let_go(each) for each in operations if each.f == "drain")
+    if known <= compared < HANDS_OVER.floor:
+        return _nobody_let_go(operations) or "clients know of one broker that was let go"
+    return compared, reported
 
 
 def _to_drained(

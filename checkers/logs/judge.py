@@ -47,8 +47,11 @@ Known = Mapping[str, frozenset[int]]
 """By run, operations of unknown outcome that took effect."""
 
 
-def judge(rows: pa.Table, known: Known | None = None, name: str = NAME) -> pa.Table:
-    """`JUDGED` of `rows.ROWS`, in whatever order they come; by run and key."""
+def judge(
+    rows: pa.Table, known: Known | None = None, name: str = NAME, at_most: int | None = None
+) -> pa.Table:
+    """`JUDGED` of `rows.ROWS`, in whatever order they come; by run and key. `at_most`: for so many
+    keys an operation counts as seen, where all of its run are here."""
     whole = log(rows)
     found = order(whole, _numbers(whole, known or {}))
     who = consumers(whole, found)
@@ -62,7 +65,7 @@ def judge(rows: pa.Table, known: Known | None = None, name: str = NAME) -> pa.Ta
         *groups(whole),
     ]
     findings, counts = by_part(whole, cases)
-    figures = _figures(whole, found, subscribed) | {
+    figures = _figures(whole, found, subscribed, at_most) | {
         "max_realtime_lag_ms": realtime_lag(whole, found, who) // 1_000_000
     }
     made = []
@@ -101,7 +104,7 @@ def _indices(whole: Log, operations: Ints, part: int) -> str:
     return json.dumps((operations[operations >> 40 == run] & ((1 << 40) - 1)).tolist())
 
 
-def _figures(whole: Log, found: Order, subscribed: Bools) -> dict[str, Ints]:
+def _figures(whole: Log, found: Order, subscribed: Bools, at_most: int | None) -> dict[str, Ints]:
     """By part. Names that begin with `max_` are not added up."""
     part, ok = whole.part[found.rows], whole.type[found.rows] == OK
     parts = len(whole.parts)
@@ -115,11 +118,11 @@ def _figures(whole: Log, found: Order, subscribed: Bools) -> dict[str, Ints]:
     promised = whole.flagged(Flag.PROMISED)[found.rows]
     facts = whole.having(Kind.FETCH, Kind.COMMIT, Kind.COMMITTED, Kind.OWN)
     polled = count(part[~found.sends])
+    # What was sent contradicts nothing, as long as nobody polls.
+    told = found.rows[found.sends & ok & (polled[part] > 0)]
+    answers = [_answers(whole, each) for each in (found.rows[~found.sends], told, facts)]
     return {
-        # What was sent contradicts nothing, as long as nobody polls.
-        "seen": _answers(whole, found.rows[~found.sends])
-        + np.where(polled, _answers(whole, found.rows[found.sends & ok]), 0)
-        + _answers(whole, facts),
+        "seen": _seen(whole, np.concatenate(answers), at_most),
         "sent": count(part[found.sends]),
         "acknowledged": count(part[found.sends & ok & promised]),
         "polled": polled,
@@ -132,11 +135,24 @@ def _figures(whole: Log, found: Order, subscribed: Bools) -> dict[str, Ints]:
 
 
 def _answers(whole: Log, rows: Ints) -> Ints:
-    """By part: how many operations these rows are of, which are in the order of the log."""
+    """The first row of each operation in each part, of rows in the order of the log."""
     part, index = whole.part[rows], whole.index[rows]
     first = np.ones(len(rows), bool)
     first[1:] = (np.diff(part) != 0) | (np.diff(index) != 0)
-    return np.bincount(part[first], minlength=len(whole.parts))
+    return rows[first]
+
+
+def _seen(whole: Log, rows: Ints, at_most: int | None) -> Ints:
+    """By part: how many rows, of an operation no more than `at_most`."""
+    if at_most is not None:
+        numbers = run_numbers(whole)
+        runs = np.array([numbers[run] for run, _ in whole.parts], np.int64)
+        operation = (runs[whole.part[rows]] << 40) | whole.index[rows]
+        rows = rows[np.argsort(operation, kind="stable")]
+        operation = np.sort(operation)
+        first = np.searchsorted(operation, operation)
+        rows = rows[np.arange(len(rows)) - first < at_most]
+    return np.bincount(whole.part[rows], minlength=len(whole.parts))
 
 
 def _counted(anomalies: Counts) -> dict[str, int]:

@@ -131,6 +131,39 @@ def test_what_a_deletion_does_not_concern_keeps_its_key() -> None:
     )
 
 
+def answers(*kinds: str) -> Events:
+    """Operations on five partitions each, after a send of which no answer came."""
+    sends = [["send", key, [0, key]] for key in range(5)]
+    polls = [["poll", {str(key): [[0, key]] for key in range(5)}]]
+    events: Events = [
+        {"process": 0, "f": "send", "type": "invoke", "value": sends},
+        {"process": 0, "f": "send", "type": "info", "value": sends},
+    ]
+    for process, kind in enumerate(kinds, 1):
+        asked = {"process": process, "f": kind, "type": "invoke", "value": polls}
+        events += [asked, {**asked, "type": "ok"}]
+    return events
+
+
+@pytest.mark.parametrize("kind", ["poll", "txn"])
+def test_one_answer_is_no_more_than_two_sightings(kind: str) -> None:
+    """However many partitions it covers; of another run it is another."""
+
+    def seen(events: Events) -> int:
+        found = judge_runs(table(events)).to_pylist()
+        assert {row["verdict"] for row in found} == {"VALID"}
+        return sum(row["seen"] for row in found if row["key"])
+
+    assert [seen(answers(*[kind] * times)) for times in range(3)] == [0, 2, 4]
+    assert seen(answers(kind) + poll(9, (0, 1))) == 3
+    found = judge_runs(table(answers(kind))).to_pylist()
+    result = checker_result("kafka-log", "", found, clauses=KafkaLog.clauses)
+    assert result.verdict is Verdict.UNKNOWN
+    runs = [table(answers(kind), run) for run in ("one", "other")]
+    both = judge_runs(pa.concat_tables(runs)).to_pylist()
+    assert sum(row["seen"] for row in both if row["key"]) == 4
+
+
 TRANSACTION: Events = [
     {"type": "invoke", "process": 5, "f": "txn", "value": [["send", 1, "a"], ["poll"]]},
     {"type": "ok", "process": 5, "f": "txn", "value": [["send", 1, [0, "a"]], ["poll", {}]]},
