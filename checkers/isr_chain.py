@@ -59,6 +59,7 @@ from framework.evidence.changes import (
 from framework.evidence.clocks import Moment, moment_of, surely_before
 from framework.evidence.kinds import (
     DISK,
+    Booted,
     Decided,
     IsrDecided,
     PartitionCommitted,
@@ -739,7 +740,7 @@ class IsrChain(RunChecker):
     clauses = CLAUSES
     check_run = RunCheck(
         isr_chain,
-        evidence=(Change, Decided, IsrDecided, PartitionCommitted),
+        evidence=(Booted, Change, Decided, IsrDecided, PartitionCommitted),
         disk=(*DISK_KINDS, PartitionLogOnDisk, PartitionOffsetSaved),
         fs=(*FS, *SYNTHETIC_FS, *LIFE_FS, *IN_SYNC_FS, *SHOWN_FS),
         observations=True,

@@ -25,6 +25,7 @@ from framework.evidence.clocks import earliest_ns, latest_ns
 from framework.evidence.ids import Offset
 from framework.evidence.kinds import (
     DISK,
+    Booted,
     PartitionCommitted,
     PartitionLogOnDisk,
     PartitionOffsetSaved,
@@ -233,7 +234,7 @@ def watermarks(
     if not any(True for _ in _acknowledged(events.operations)):
         return "no produce was acknowledged by all", []
     logs = _last(events.of(PartitionLogOnDisk))
-    nodes = {id: node for node, ids in ids_of(events.plan).items() for id in ids}
+    nodes = _nodes(events)
     compared, findings = 0, list[Finding]()
     for key, own in sorted(records.items()):
         held = [logs.get((nodes.get(member, ""), *key)) for member in _last_isr(own)]
@@ -245,6 +246,17 @@ def watermarks(
                 if mark.offset > log.end_offset:
                     findings.append(_above(mark, log))
     return compared, findings
+
+
+def _nodes(events: RunEvents) -> dict[int, str]:
+    """Id -> the node whose it is: by the plan, and of brokers that it does not have by what they
+    said as they began, where but one of them had it."""
+    found = {id: node for node, ids in ids_of(events.plan).items() for id in ids}
+    extra: dict[int, set[str]] = defaultdict(set)
+    for each in events.of(Booted):
+        if each.broker_id is not None and each.broker_id not in found:
+            extra[each.broker_id].add(each.node)
+    return found | {id: node for id, (node, *others) in extra.items() if not others}
 
 
 def _last_isr(records: Sequence[PartitionState]) -> Sequence[int]:

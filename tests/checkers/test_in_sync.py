@@ -12,6 +12,7 @@ from framework.evidence.changes import PartitionChanged, PartitionState
 from framework.evidence.clocks import earliest_ns, latest_ns
 from framework.evidence.ids import BrokerId, LeaderEpoch, Offset, PartitionEpoch
 from framework.evidence.kinds import (
+    Booted,
     PartitionCommitted,
     PartitionLogOnDisk,
     PartitionOffsetSaved,
@@ -389,6 +390,35 @@ def test_members_without_a_disk_are_not_compared() -> None:
     assert held(story) == (1, [])
     story.disks.lost.add("b1")
     assert held(story) == (0, [])
+
+
+def extra(*nodes: str) -> Story:
+    """A broker that the plan does not have is alone in the last ISR, as the others end first."""
+    story = marked()
+    story.partition(2, 2, [101])
+    for node in nodes:
+        story.tell(Booted, node, broker_id=101)
+        left(story, node, 3)
+    return story
+
+
+def test_brokers_that_the_plan_does_not_have_are_compared_as_well() -> None:
+    assert held(extra("x1")) == (1, [])
+    story = extra("x1")
+    left(story, "x1", 2)
+    count, (found,) = held(story)
+    assert count == 1 and "log of x1" in found
+
+
+def test_which_of_several_processes_is_the_member_nobody_knows() -> None:
+    assert held(extra("x1", "x2")) == (0, [])
+
+
+def test_a_node_of_the_plan_is_who_the_plan_says() -> None:
+    story = marked()
+    story.tell(Booted, "x1", broker_id=4)
+    left(story, "x1", 0)
+    assert held(story) == (2, [])
 
 
 def test_partition_of_which_nobody_was_reported_is_not_compared() -> None:
