@@ -1,10 +1,11 @@
 """Who serves clients while the committed log has it fenced, where a broker serves under a lease
 alone (KIP-631): by disks, by what was shown of the log, and by clients' answers.
 
-A broker is fenced from when somebody was shown the log beyond the record that says so, until after
-the last question whose answer shows all that was committed, and not yet the record that puts it
-into service again. No lease is granted meanwhile, so a lease's length later it has none; whoever
-asks it then, and is answered before it may have one, is to be refused.
+A broker is fenced from when somebody was shown the log beyond the record that says so, or that
+registers it anew, until after the last question whose answer shows all that was committed, and not
+yet the record that puts it into service. Under no lease it may serve meanwhile, but for one that a
+process of its id had before, so a lease's length later there is none; whoever asks it then, and is
+answered before it may have one, is to be refused.
 """
 
 from bisect import bisect_left
@@ -20,7 +21,7 @@ from checkers.folds.peace import fencing_ns
 from checkers.folds.service import OF_BROKERS, Service, Standing
 from checkers.folds.values import heartbeat, heartbeat_answer
 from framework.checking.findings import finding
-from framework.evidence.changes import BrokerFenced
+from framework.evidence.changes import BrokerFenced, BrokerRegistered
 from framework.evidence.run_events import RunEvents
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
@@ -35,16 +36,17 @@ MS: Final = 1_000_000
 @dataclass(frozen=True, slots=True)
 class Lapse:
     """From `since_ns` until `until` was invoked a broker had no lease. `shown`: to whom it was then
-    that it had been fenced."""
+    that it had been fenced, or registered and not unfenced."""
 
-    record: BrokerFenced
+    record: BrokerFenced | BrokerRegistered
     shown: Operation
     since_ns: int
     until: Operation
 
     def __str__(self) -> str:
+        how = "fenced" if isinstance(self.record, BrokerFenced) else "registered, fenced,"
         return (
-            f"fenced by the record at offset {self.record.offset} of the metadata log, of which "
+            f"{how} by the record at offset {self.record.offset} of the metadata log, of which "
             f"operation {self.shown.index} was shown, and no more until operation "
             f"{self.until.index}"
         )
@@ -63,7 +65,7 @@ def served_while_fenced(
     for node, ids in ids_of(events.plan).items():
         for broker in ids:
             standings = service.standings.get(broker, ())
-            for lapse in _lapses(standings, dates, left.end, length_ns):
+            for lapse in _lapses(standings, dates, left, length_ns):
                 for operation in _meanwhile(asked.get(node, []), lapse):
                     judged += 1
                     if operation.ok:
@@ -86,17 +88,34 @@ def _has(said: Recorded) -> bool:
 
 
 def _lapses(
-    standings: Sequence[Standing], dates: CommitDates, end: int, length_ns: int
+    standings: Sequence[Standing], dates: CommitDates, left: CommittedOnDisks, length_ns: int
 ) -> Iterator[Lapse]:
     """Of one broker. What is not in the log by its end was not committed."""
     for at, each in enumerate(standings):
-        if isinstance(each.by, BrokerFenced) and (at == 0 or standings[at - 1].serves):
+        record = _fencing(each, standings[at - 1] if at else None, whole=0 in left.entries)
+        if record is not None:
             again = (other.by.offset for other in standings[at:] if other.serves)
-            shown, until = dates.by(each.by.offset), dates.after(next(again, end))
+            shown, until = dates.by(record.offset), dates.after(next(again, left.end))
             if shown is None or until is None or shown.operation.completed_ns is None:
                 continue
             since_ns = shown.operation.completed_ns + length_ns
-            yield Lapse(each.by, shown.operation, since_ns, until.operation)
+            yield Lapse(record, shown.operation, since_ns, until.operation)
+
+
+def _fencing(
+    standing: Standing, before: Standing | None, *, whole: bool
+) -> BrokerFenced | BrokerRegistered | None:
+    """The record by which a broker is out of service, if it may have been in it before. A
+    registration, where nobody knows what was before (the log is not `whole`), may amend that of one
+    in service."""
+    if standing.serves or (before is not None and not before.serves):
+        return None
+    match standing.by:
+        case BrokerFenced() as record:
+            return record
+        case BrokerRegistered(fenced=True) as record if whole or before is not None:
+            return record
+    return None
 
 
 def _meanwhile(operations: Sequence[Operation], lapse: Lapse) -> Iterable[Operation]:

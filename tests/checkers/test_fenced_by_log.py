@@ -169,17 +169,6 @@ def no_lease_is_known(story: Story) -> None:
     read(story, 4)
 
 
-def registered_and_not_fenced(story: Story) -> None:
-    """What its process before it was granted may go on."""
-    for node in VOTERS:
-        story.disks.cut(node, 2)
-    story.operations = story.operations[:1]
-    read(story, 2)
-    story.wait(200)
-    metadata(story)
-    read(story, 2)
-
-
 def nobody_who_shows_that_it_was_not_back(story: Story) -> None:
     """An observer of a node was shown the fence, which tells not that no more was committed."""
     story.operations = story.operations[:1]
@@ -203,7 +192,6 @@ def nobody_who_shows_that_it_was_not_back(story: Story) -> None:
         nobody_who_was_shown_the_fence,
         longest_lease_is_longer,
         no_lease_is_known,
-        registered_and_not_fenced,
         nobody_who_shows_that_it_was_not_back,
     ],
 )
@@ -297,6 +285,80 @@ def test_processes_that_register_anew_are_not_in_service_by_that() -> None:
     metadata(story)
     read(story, 5)
     assert found(story)[0] == 1
+
+
+def registered(*, epoch: int = 7, before: bool = False) -> Story:
+    """Broker 4 registers, after a process of it that was in service or none, and a read shows
+    it."""
+    story = fenced()
+    for node in VOTERS:
+        story.disks.cut(node, 3 if before else 1)
+    if before:
+        story.operations = story.operations[:1]
+    else:
+        story.operations = [each for each in story.operations if each.f == "heartbeat"]
+    lies(story, "BrokerRecord", epoch=epoch)
+    read(story, 4 if before else 2)
+    return story
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_registered_and_never_put_into_service(before: bool) -> None:
+    """Nobody leased it anything under its epoch; a lease of the process before is over."""
+    story = registered(epoch=9, before=before)
+    metadata(story)
+    story.wait(100)
+    served = metadata(story)
+    metadata(story, type="fail")
+    read(story, 4 if before else 2)
+    judged, (message,) = found(story)
+    assert judged == 2
+    assert f"operation {served.index} (metadata of t) was answered ok by b1 without" in message
+    assert f"registered, fenced, by the record at offset {3 if before else 1}" in message
+
+
+def test_registered_until_it_is_put_into_service() -> None:
+    story = registered()
+    story.wait(200)
+    metadata(story)
+    lies(story, "UnfenceBrokerRecord")
+    assert found(story) == (0, []), "nobody shows that it was not in service yet"
+    read(story, 2)
+    assert found(story)[0] == 1
+    read(story, 3)
+    metadata(story)
+    read(story, 3)
+    assert found(story)[0] == 1
+
+
+def test_a_process_in_service_that_amends_its_registration_stays_in_it() -> None:
+    story = registered(before=True)
+    story.wait(200)
+    metadata(story)
+    read(story, 4)
+    assert found(story) == (0, [])
+
+
+def test_a_registration_above_a_snapshot_may_amend_one_in_service() -> None:
+    story = registered()
+    for node in VOTERS:
+        story.disks.cut(node, 0)
+        story.disks.snapshot(node, 5, 1)
+        story.disks.begin(node, 5)
+        story.disks.write(node, 1, "BrokerRecord", base=5, broker_id=4, broker_epoch=7)
+    story.operations = story.operations[:1]
+    read(story, 6)
+    story.wait(200)
+    metadata(story)
+    read(story, 6)
+    assert found(story) == (0, [])
+    lies(story, "UnfenceBrokerRecord")
+    lies(story, "FenceBrokerRecord")
+    read(story, 8)
+    story.wait(200)
+    metadata(story)
+    read(story, 8)
+    assert found(story)[0] == 1, "the log is known up to there"
 
 
 def test_answers_of_no_known_time_show_nothing() -> None:
