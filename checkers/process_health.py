@@ -5,8 +5,8 @@ reason (B.2 rules 6 and 11 among them) or with an exit code, a process that ende
 was done to it, a node that fell silent, a part of one that stood still for longer than `stall`:
 each is a finding. Stalls while a fault held the node are not; nor is the time for which the kernel
 says that it had no core for the process, nor what the machine took or the node waited for a core,
-as the harness measured it, nor, of a stall, when anybody waited for a disk. That another node stood
-still as well excuses nothing: the two may wait for each other.
+as the harness measured it, nor, of a stall, when anybody waited for a disk or memory. That
+another node stood still as well excuses nothing: the two may wait for each other.
 
 Each clause wants to have heard of every node of the plan. Where nodes report nothing of themselves,
 as those of Apache Kafka, their logs and how their processes ended are judged.

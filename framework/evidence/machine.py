@@ -5,9 +5,10 @@ measures, from outside of every node, how much of the time a process could not h
 (`took` in the plan's `machine`, see `framework.run.machine`), and how much each node's processes
 waited for one (`nodes`, see `framework.run.waiting`). The larger one counts; for what nodes do
 among themselves (`among`) it is what they waited, or what none had (`lost`); for what waits for
-files (`of_files`), when anybody waited for a disk (`disk`) counts, too. Rules with a limit
-count the time that was given: `gave_ns` of what lies between two moments, `until_ns` and `since_ns`
-for the moment at which a limit ends or begins. Where the machine took all of it no limit passes.
+files (`of_files`), when anybody waited for a disk (`disk`) or memory (`memory`) counts, too. Rules
+with a limit count the time that was given: `gave_ns` of what lies between two moments, `until_ns`
+and `since_ns` for the moment at which a limit ends or begins. Where the machine took all of it no
+limit passes.
 
 Of a run without such figures, and of nodes on other machines than the harness's, nothing is known
 to have been taken.
@@ -115,6 +116,9 @@ class Machines:
     """What was left of the time that none had. None: it was not measured."""
     disk: Machine = UNMEASURED
     """What was left of the time in which some process waited for a disk."""
+    memory: Machine = UNMEASURED
+    """And for memory: what is read of a file needs some, as does all that a process has not touched
+    for long."""
     plan: Mapping[str, Recorded] | None = field(default=None, repr=False, compare=False)
     """That says so."""
     _asked: dict[Collection[str], Machine] = field(
@@ -132,20 +136,22 @@ class Machines:
         waited: Mapping[str, Sequence[Sequence[int]]] = measured.get("nodes") or {}
         nodes = {node: Machine.of(spans) for node, spans in waited.items()}
         lost = Machine.of(measured["lost"]) if "lost" in measured else None
-        disk = Machine.of(measured.get("disk") or ())
+        disk, memory = (Machine.of(measured.get(each) or ()) for each in ("disk", "memory"))
         here: Collection[str] | None = None if plan.get("hosts", "auto") in ON_ONE_MACHINE else ()
         clocks = plan.get("clocks")
         if isinstance(clocks, Mapping):
             here = {node for node, clock in clocks.items() if clock.get("shared")}
-        return cls(harness, here, nodes, lost, disk, plan)
+        return cls(harness, here, nodes, lost, disk, memory, plan)
 
     def of_node(self, *nodes: str) -> Machine:
         """What a node was given; of several, what the one was that was given least."""
         return self.of_clients(*nodes) if self._are_here(nodes) else UNMEASURED
 
     def of_files(self, node: str) -> Machine:
-        """What a node was given whose parts may wait for files."""
-        return busiest([self.of_node(node), self.disk]) if self._are_here([node]) else UNMEASURED
+        """What a node was given whose parts may wait for files, or for memory."""
+        if not self._are_here([node]):
+            return UNMEASURED
+        return busiest([self.of_node(node), self.disk, self.memory])
 
     def _are_here(self, nodes: Collection[str]) -> bool:
         return self.here is None or set(nodes) <= set(self.here)

@@ -26,7 +26,8 @@ FROZEN_S: Final = 0.5
 """A tick that is later than this found the whole machine standing still, or a harness that had no
 core for so long; which of the two, nobody can tell."""
 STAT: Final = Path("/proc/stat")
-PRESSURE: Final = Path("/proc/pressure/io")
+PRESSURE: Final = Path("/proc/pressure")
+"""Files of it say how long somebody waited for disks (`io`), and for memory."""
 _PER_S: Final = os.sysconf("SC_CLK_TCK")
 
 
@@ -119,8 +120,8 @@ def lost_s(lasted_s: float, before: Load, now: Load) -> float:
     return min(lasted_s, max(stolen_s, late_s if late_s > FROZEN_S else 0.0))
 
 
-def disk_waits_s(pressure: str) -> float:
-    """For how long so far some process of the machine waited for a disk, from /proc/pressure/io; 0
+def waits_s(pressure: str) -> float:
+    """For how long so far some process of the machine waited, from a file of /proc/pressure; 0
     where that says nothing.
 
     https://www.kernel.org/doc/html/latest/accounting/psi.html
@@ -132,9 +133,9 @@ def disk_waits_s(pressure: str) -> float:
     return 0.0
 
 
-def _disk_waits_s() -> float:
+def _waits_s(what: str) -> float:
     try:
-        return disk_waits_s(PRESSURE.read_text())
+        return waits_s((PRESSURE / what).read_text())
     except OSError:  # kernels may have it switched off
         return 0.0
 
@@ -143,10 +144,10 @@ def _disk_waits_s() -> float:
 def watched(zero_ns: int) -> Iterator[dict[str, Json]]:
     """`machine` of plan.json, filled when the body has ended; empty where it cannot be measured.
 
-    {"cores": 2, "took": [[from_ms, to_ms, took_ms], ...], "lost": [...], "disk": [...]}: since the
-    run began, by the harness's clock, how much of that time a process could not have had a core,
-    where that is worth a line; how much of it none had at all; and for how much of it some process
-    waited for a disk.
+    {"cores": 2, "took": [[from_ms, to_ms, took_ms], ...], "lost": [...], "disk": [...], "memory":
+    [...]}: since the run began, by the harness's clock, how much of that time a process could not
+    have had a core, where that is worth a line; how much of it none had at all; and for how much of
+    it some process waited for a disk, or for memory that the kernel had to find.
     """
     found: dict[str, Json] = {}
     try:
@@ -158,19 +159,21 @@ def watched(zero_ns: int) -> Iterator[dict[str, Json]]:
     def clock_s() -> float:
         return (time.monotonic_ns() - zero_ns) / 1e9
 
-    taken, lost, disk = every = Taken(), Taken(), Taken()
+    taken, lost, disk, memory = every = Taken(), Taken(), Taken(), Taken()
     over = threading.Event()
 
     def watch() -> None:
-        at_s, last, waited_s = clock_s(), before, _disk_waits_s()
+        at_s, last, waited = clock_s(), before, (_waits_s("io"), _waits_s("memory"))
         for each in every:
             each.begin(at_s)
         while not over.wait(TICK_S):
-            now_s, now, disk_s = clock_s(), Load.of(STAT.read_text()), _disk_waits_s()
+            now_s, now = clock_s(), Load.of(STAT.read_text())
+            waits = (_waits_s("io"), _waits_s("memory"))
             taken.tick(at_s, now_s, last, now)
             lost.took(lost_s(now_s - at_s, last, now), now_s)
-            disk.took(disk_s - waited_s, now_s)
-            at_s, last, waited_s = now_s, now, disk_s
+            disk.took(waits[0] - waited[0], now_s)
+            memory.took(waits[1] - waited[1], now_s)
+            at_s, last, waited = now_s, now, waits
         for each in every:
             each.end(at_s)
 
@@ -183,6 +186,6 @@ def watched(zero_ns: int) -> Iterator[dict[str, Json]]:
         watcher.join()
         spans: dict[str, Json] = {
             name: [list(each) for each in of.spans]
-            for name, of in (("took", taken), ("lost", lost), ("disk", disk))
+            for name, of in zip(("took", "lost", "disk", "memory"), every, strict=True)
         }
         found.update({"cores": before.cores, **spans})

@@ -533,23 +533,27 @@ def test_machine_without_time_is_no_nodes_fault(
     assert still(story) == accused
 
 
+@pytest.mark.parametrize("what", ["disk", "memory"])
 @pytest.mark.parametrize(("waited_ms", "accused"), [(0, ["b1"]), (19_000, ["b1"]), (21_000, [])])
-def test_who_waits_for_a_disk_did_not_stand_still(waited_ms: int, accused: list[str]) -> None:
-    """For 1.5 s of a minute, of a third of which somebody waited for one."""
+def test_who_waits_for_a_disk_did_not_stand_still(
+    what: str, waited_ms: int, accused: list[str]
+) -> None:
+    """Or for memory: for 1.5 s of a minute, of a third of which somebody waited for it."""
     story = clean()
     stalled(story, "b1")
     now_ms = story.now_ns // MS
-    machine = {"took": [], "disk": [[now_ms - 60_000, now_ms, waited_ms]]}
+    machine = {"took": [], what: [[now_ms - 60_000, now_ms, waited_ms]]}
     story.plan = {**story.plan, "machine": machine}
     assert still(story) == accused
 
 
-def test_who_falls_silent_does_not_wait_for_a_disk() -> None:
+@pytest.mark.parametrize("what", ["disk", "memory"])
+def test_who_falls_silent_does_not_wait_for_a_disk(what: str) -> None:
     story = clean()
     for _ in range(3):
         tick(story, *(set(NODES) - {"b2"}))
         story.wait(20_000)
-    story.plan = {**story.plan, "machine": {"disk": [[0, story.now_ns // MS, story.now_ns // MS]]}}
+    story.plan = {**story.plan, "machine": {what: [[0, story.now_ns // MS, story.now_ns // MS]]}}
     tick(story, *NODES)
     assert_invalid(process_health(story.run_events()), "b2 fell silent")
 

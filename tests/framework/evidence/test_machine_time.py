@@ -143,13 +143,15 @@ def test_among_nodes_what_they_waited_counts_and_not_how_many_want_the_cores(
     assert machines.among(*nodes) is machines.among(*reversed(nodes))
 
 
-def test_what_waits_for_files_may_wait_for_a_disk_of_its_own_machine() -> None:
-    waited = {"disk": [[0, 1000, 700]]}
+@pytest.mark.parametrize("what", ["disk", "memory"])
+def test_what_waits_for_files_may_wait_for_a_disk_of_its_own_machine(what: str) -> None:
+    """Or for its memory."""
+    waited = {what: [[0, 1000, 700]]}
     for hosts, took_ms in (("docker", 700), ("ssh", 0)):
         machines = Machines.of({"hosts": hosts, "machine": waited})
         assert machines.of_files("n1").took_ns(0, S) == took_ms * MS
         assert machines.of_node("n1").took_ns(0, S) == 0
-    both = Machines.of({"hosts": "docker", "machine": {**STARVED, "disk": [[0, 1000, 500]]}})
+    both = Machines.of({"hosts": "docker", "machine": {**STARVED, what: [[0, 1000, 500]]}})
     assert both.of_files("n1").took_ns(0, S) == 700 * MS
 
 

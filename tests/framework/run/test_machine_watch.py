@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from framework.run import machine
-from framework.run.machine import MOST, SPAN_MS, TICK_S, Load, Taken, disk_waits_s, lost_s, watched
+from framework.run.machine import MOST, SPAN_MS, TICK_S, Load, Taken, lost_s, waits_s, watched
 
 STAT = """cpu  10 0 20 700 0 0 0 {stolen} 0 0
 cpu0 5 0 10 350 0 0 0 0 0 0
@@ -80,8 +80,8 @@ def test_waits_for_disks_are_those_of_any_process() -> None:
     """As the kernel writes them, in us."""
     full = "full avg10=0.00 avg60=0.00 avg300=0.00 total=40417469\n"
     some = "some avg10=2.85 avg60=4.14 avg300=2.42 total=317246543\n"
-    assert disk_waits_s(some + full) == pytest.approx(317.246543)
-    assert disk_waits_s(full) == disk_waits_s("") == disk_waits_s("some\n") == 0.0
+    assert waits_s(some + full) == pytest.approx(317.246543)
+    assert waits_s(full) == waits_s("") == waits_s("some\n") == 0.0
 
 
 def test_a_long_run_is_shown_in_longer_spans() -> None:
@@ -106,25 +106,40 @@ def test_it_is_measured_while_a_run_goes_on(
         assert found == {}, "not before it is over"
     assert found["cores"] == 2 and isinstance(found["took"], list)
     assert found["lost"] == [], "many wanted the cores, and had them"
-    assert isinstance(found["disk"], list)
+    assert isinstance(found["disk"], list) and isinstance(found["memory"], list)
 
 
-def test_a_kernel_that_measures_no_waits_for_disks_has_none(
+@pytest.mark.parametrize("what", ["io", "memory"])
+def test_each_kind_of_wait_has_a_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, what: str
+) -> None:
+    monkeypatch.setattr(machine, "PRESSURE", tmp_path)
+    (tmp_path / what).write_text("some avg10=0.00 total=2500000\n")
+    assert {each: machine._waits_s(each) for each in ("io", "memory")} == {
+        **dict.fromkeys(("io", "memory"), 0.0),
+        what: 2.5,
+    }
+
+
+def test_a_kernel_that_measures_no_waits_has_none(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(machine, "PRESSURE", tmp_path / "io")
+    monkeypatch.setattr(machine, "PRESSURE", tmp_path / "none")
     with watched(0) as found:
         pass
-    assert found["disk"] == []
+    assert found["disk"] == found["memory"] == []
 
 
-@pytest.mark.parametrize("waits", [True, False])
-def test_a_wait_for_a_disk_is_in_the_run(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, waits: bool
+@pytest.mark.parametrize(
+    ("waits", "disk", "memory"), [("io", [40], []), ("memory", [], [40]), ("cpu", [], [])]
+)
+def test_a_wait_is_in_the_run(
+    monkeypatch: pytest.MonkeyPatch, waits: str, disk: list[int], memory: list[int]
 ) -> None:
     """Of the time between two looks; before the run there were 7 s."""
-    counted = iter([7.0, *([7.0 + 0.04 * waits] * 10_000)])
-    monkeypatch.setattr(machine, "_disk_waits_s", lambda: next(counted))
+    later = [7.04] * 10_000
+    counted = {what: iter([7.0, *(later if what == waits else [])]) for what in ("io", "memory")}
+    monkeypatch.setattr(machine, "_waits_s", lambda what: next(counted[what], 7.0))
     looked = threading.Event()
     stat = machine.Load.of
 
@@ -138,6 +153,6 @@ def test_a_wait_for_a_disk_is_in_the_run(
     monkeypatch.setattr(machine.Load, "of", of)
     with watched(time.monotonic_ns()) as found:
         assert looked.wait(10)
-    spans = found["disk"]
-    assert isinstance(spans, list)
-    assert [each[2] for each in spans] == ([40] if waits else [])
+    for spans, took in ((found["disk"], disk), (found["memory"], memory)):
+        assert isinstance(spans, list)
+        assert [each[2] for each in spans] == took
