@@ -38,7 +38,15 @@ from framework.evidence.kinds import (
     Exited,
     ImageDigest,
 )
-from framework.evidence.run_events import RunEvents, phase_ns, settled, unhealed, unshown
+from framework.evidence.run_events import (
+    RunEvents,
+    alone,
+    phase_ns,
+    settle_marks,
+    settled,
+    unhealed,
+    unshown,
+)
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, EVENTS, LEDGER, Clause, Count, Finding
@@ -62,10 +70,11 @@ ONE_STATE: Final = Clause(
 SETTLES: Final = Clause(
     name="settles",
     says="Once nothing is broken the cluster settles",
-    compares="signs that it did, one of each node of the plan and one of all together",
+    compares="signs that it did, one of each node of the plan and one of all together; of a single "
+    "node, looks in a row",
     floor=2,
     because="all of these: one node may keep others waiting, and each may be well though they "
-    "disagree",
+    "disagree; one look at one node may have met a good moment",
     sources=(LEDGER,),
     blind="what the system does not look at before it says that it has settled",
 )
@@ -167,9 +176,9 @@ def convergence(events: RunEvents, options: ConvergenceOptions = ConvergenceOpti
     followed = {each.node for each in before if isinstance(each, ImageDigest | Committed)}
     brokers = nodes_in_service(events)
     reported = set(_last_states(before)) & (brokers or planned)
-    signs = len(planned) + 1
+    signs, looks = len(planned) + 1, sum(each.looks for each in settle_marks(events.nemesis)[-1:])
     counts |= {
-        SETTLES.name: (signs if settled(events.nemesis) else 0, signs),
+        SETTLES.name: (looks if alone(events.plan) else signs * bool(looks), signs),
         CAUGHT_UP.name: (len(followed & planned), len(planned)),
         ACTIVE.name: (len(reported), len(brokers)),
         READABLE.name: READABLE.count(

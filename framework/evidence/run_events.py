@@ -48,6 +48,15 @@ class NemesisEvent:
             return None
         return bool(self.value["settled"]) if "settled" in self.value else None
 
+    @property
+    def looks(self) -> int:
+        """So many looks in a row found the cluster settled. Older runs, which looked once, do not
+        say."""
+        looks = (
+            self.value.get("looks", 1) if self.settled and isinstance(self.value, Mapping) else 0
+        )
+        return looks if isinstance(looks, int) else 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultRecord:

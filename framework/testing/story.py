@@ -160,7 +160,8 @@ class Story:
     def final(self, *, settled: bool = True) -> None:
         """The end of the main phase: what follows are final reads."""
         self.mark("phase", "settle")
-        self.mark("settle", {"settled": settled, "missing": None if settled else "n1 is silent"})
+        missing = None if settled else "n1 is silent"
+        self.mark("settle", {"settled": settled, "missing": missing, "looks": 2 * settled})
         self.mark("phase", "final")
         self.phase = "final"
 

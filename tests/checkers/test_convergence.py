@@ -239,6 +239,14 @@ def test_one_node_settles() -> None:
     result = judged(Convergence(), story)
     assert (result.verdict, result.seen) == (Verdict.VALID, 2), result.note
     assert clause_of(result, "readable").note == "no client reads a topic"
+    for looks in ({"looks": 1}, {}):
+        story.nemesis = [
+            replace(each, value={"settled": True, "missing": None, **looks})
+            if each.f == "settle" and each.type == "info"
+            else each
+            for each in story.nemesis
+        ]
+        assert_unknown(Convergence(), story, "settles")
     cluster_that_did_not_settle(story)
     assert judged(Convergence(), story).verdict is Verdict.INVALID
 

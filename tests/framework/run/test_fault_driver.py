@@ -351,4 +351,14 @@ def test_cluster_may_take_as_long_to_settle_as_it_needs_to_recover(
     monkeypatch.setattr("framework.run.faults.SETTLE_TIMEOUT_S", 0)
     driver, _ = driver_of(tmp_path, system=Slow(recovery_s))
     missing = None if settled else "n1 is silent"
-    assert do(driver, "settle") == {"settled": settled, "missing": missing}
+    looks = 2 * settled
+    assert do(driver, "settle") == {"settled": settled, "missing": missing, "looks": looks}
+
+
+def test_a_cluster_that_is_settled_for_a_moment_was_so_in_one_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver, _ = driver_of(tmp_path, system=Slow(60))
+    said = iter([None, "n1 is silent"])
+    monkeypatch.setattr(Slow, "settled", lambda *_: next(said))
+    assert do(driver, "settle") == {"settled": True, "missing": None, "looks": 1}
