@@ -78,7 +78,7 @@ UNDER_LEASE: Final = Clause(
     because="all that answered a client: one that keeps silent may serve at any time",
     sources=(EVENTS,),
     blind="an answer that its broker leaves out; of those that clients got, see "
-    "fenced-serve-nothing",
+    "fenced-serve-nothing, node-tells-the-truth and zombie-fencing",
 )
 TIMING: Final = Clause(
     name="broker-ends-first",
@@ -108,7 +108,8 @@ FENCED: Final = Clause(
     because="one may be fenced for another reason; where none was gone twice, nor two were, there "
     "was no occasion",
     sources=(LEDGER, EVENTS),
-    blind="brokers that are none of the plan's; faults that are healed earlier",
+    blind="brokers that are none of the plan's; faults that are healed earlier, also those that "
+    "last where the machine gives the voters little time",
 )
 CLAUSES: Final = (ONE_PROCESS, NEWEST, UNDER_LEASE, TIMING, EXCLUSIVE, FENCED)
 

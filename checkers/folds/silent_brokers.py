@@ -57,7 +57,8 @@ def unfenced(events: RunEvents, log: CommittedLog, enough: int = 1) -> tuple[Cou
         return compared, findings
     long_s = fencing_ns(events.plan) / 1e9
     few = "hardly a" if silences else "no"
-    return f"{few} broker's node was gone for {long_s:g} s while the others worked", findings
+    given = f"{long_s:g} s of what the machine gave those who vote"
+    return f"{few} broker's node was gone for {given} while the others worked", findings
 
 
 def silences_of(events: RunEvents) -> Iterator[Silence]:
