@@ -145,7 +145,7 @@ def _names(table: pa.Table, column: str) -> tuple[Ints, pa.Array]:
 
 def _indices(names: pa.DictionaryArray) -> Ints:
     indices = names.indices.cast(pa.int64()).fill_null(NOWHERE)
-    made: Ints = indices.to_numpy(zero_copy_only=False)
+    made: Ints = indices.to_numpy()
     return made
 
 

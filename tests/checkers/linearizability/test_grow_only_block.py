@@ -77,6 +77,10 @@ def test_keys_of_one_operation_are_decided_too() -> None:
     ]
 
 
+def test_of_nothing_there_is_no_outcome() -> None:
+    assert judge_sets(table()).to_pylist() == []
+
+
 def test_figures_count_what_became_of_elements() -> None:
     """Of what was added, or may have been; one is lost, one nobody read, one nobody added."""
     (row,) = judge_sets(

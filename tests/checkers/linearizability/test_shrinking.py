@@ -73,6 +73,10 @@ def test_of_what_is_named_more_is_tried_and_no_windows_beyond_the_end() -> None:
     assert windows(reads(202), many)[0] == span(198, 201)
 
 
+def test_the_first_operation_of_all_may_be_the_culprit() -> None:
+    assert windows(reads(4), invalid(reads(4), culprit=0)) == [[0], [0], [0, 1], [0]]
+
+
 def test_what_did_not_complete_is_in_no_window() -> None:
     encoded = written("0-:w1 1-6:r1 2-5:r1 7-:w2")
     assert windows(encoded, invalid(encoded, culprit=0, involved=[3])) == [[1, 2]]

@@ -129,6 +129,7 @@ def test_realtime_cycles_are_named_after_real_time() -> None:
     writers = serial(([("x", 1)], []), ([("x", 0)], []))
     found = cycles(table(writers))
     assert names(found) == {"G0-realtime"}
+    assert found.cycles[0].size == 2
     assert describe_cycle(found.cycles[0]) == (
         "G0-realtime, a cycle of 2 operations: index 2 sent offset 0 of x, and index 0 sent "
         "offset 1, the next that was sent; index 0 had completed when index 2 was invoked"
@@ -178,6 +179,7 @@ def test_another_key_may_show_that_an_operation_took_effect() -> None:
     proven = Txn(4, None, "process 2", sends=(("y", 3), ("z", 0)), type=INFO)
     found = cycles(table([first, proven, doubtful]))
     assert names(found) == {"G1c of wr-realtime", "G1c"}
+    assert found.fatal
     (cycle,) = (cycle for cycle in found.cycles if not cycle.fatal)
     assert [(e.a, e.b, e.offset, e.next) for e in cycle.edges if e.kind == WW] == [(0, 4, 0, 3)]
 

@@ -28,7 +28,7 @@ def poll(process: int, *records: tuple[int | None, Any], key: int = 1, **more: A
     return op(process, "poll", [["poll", got]], **more)
 
 
-def assign(process: int, *keys: int, **more: Any) -> Events:
+def assign(process: int, *keys: int | str, **more: Any) -> Events:
     return op(process, "assign", list(keys), **more)
 
 
@@ -36,7 +36,7 @@ def subscribe(process: int, *keys: int) -> Events:
     return op(process, "subscribe", list(keys))
 
 
-def read_all(process: int, *keys: int) -> Events:
+def read_all(process: int, *keys: int | str) -> Events:
     return assign(process, *keys, ext={"seek-to-beginning": True})
 
 
@@ -51,7 +51,11 @@ def produce(value: Any, offset: int, acks: str = "all", **more: Any) -> Events:
 
 
 def fetch(
-    at: int, *records: tuple[int, ...], consumer: str = "a", node: str = "b1", **reported: Any
+    at: int,
+    *records: tuple[int, ...],
+    consumer: str = "a",
+    node: str | None = "b1",
+    **reported: Any,
 ):
     answer = {"records": [list(each) for each in records], **reported}
     return single("fetch", {"consumer": consumer, "from": at}, answer, node=node)
@@ -338,6 +342,34 @@ def test_what_a_group_is_answered_is_of_one_partition() -> None:
     assert judged(commit(3) + other + committed(3))[0] == []
 
 
+def of(key: str, *operations: Events) -> Events:
+    """The same of another partition."""
+    return [{**event, "key": key} for each in operations for event in each]
+
+
+def test_a_seek_excuses_a_commit_of_its_own_partition_alone() -> None:
+    seek = single("seek", {"consumer": "a", "to": 0})
+    clean = fetch(0) + of("t/1", commit(3), seek, commit(2), committed(2))
+    assert judged(clean)[0] == []
+    messages, _ = judged(fetch(0) + of("t/1", commit(3)) + seek + of("t/1", commit(2)))
+    assert [message.split(":")[0] for message in messages] == ["committed-offset-regress"]
+
+
+def test_an_assignment_excuses_a_commit_where_it_is_from_the_beginning() -> None:
+    assert judged(commit(3) + read_all(1, "t/0") + commit(2))[0] == []
+    messages, _ = judged(commit(3) + assign(1, "t/0") + commit(2))
+    assert [message.split(":")[0] for message in messages] == ["committed-offset-regress"]
+
+
+def test_epochs_are_those_of_one_broker_and_partition() -> None:
+    """Of a client where it says no broker; and marks of no known epoch are nobody's."""
+    first = fetch(0, leader_epoch=4)
+    others = fetch(0, leader_epoch=3, consumer="b", node=None)
+    for later in (of("t/1", fetch(0, leader_epoch=3)), others):
+        assert judged(first + later)[0] == []
+    assert judged(fetch(0, high_watermark=7) + fetch(0, high_watermark=5))[0] == []
+
+
 def test_commits_of_another_partition_show_no_generation() -> None:
     asked = {"group": "g", "member": "n", "generation": 1, "offset": 5}
     assert judged(commit(4, 2) + single("commit", asked, key="t/1"))[0] == []
@@ -362,7 +394,7 @@ def test_what_was_not_promised_may_be_lost() -> None:
 
 
 def test_what_the_log_no_longer_holds_may_be_unread() -> None:
-    reported = {"high_watermark": 2, "log_start": 1}
+    reported: dict[str, Any] = {"high_watermark": 2, "log_start": 1}
     assert judged(produce(1, 0) + produce(2, 1) + fetch(1, (1, 2), **reported))[0] == []
 
 
