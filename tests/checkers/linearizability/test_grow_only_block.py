@@ -143,6 +143,7 @@ def test_of_many_operations_without_a_word_the_first_is_named() -> None:
     wrong = [("0", "a", index, index + 1, "remove", index, "ok") for index in (24, 20, 22)]
     found = malformed(table(*GOOD, *wrong))
     assert found is not None and found[0] == 20
+    assert GrowOnlySet().malformed("grow-only-set", table(*GOOD, *wrong)) == found
 
 
 def test_what_the_model_has_no_word_for() -> None:

@@ -109,6 +109,16 @@ def test_an_answer_is_one_sighting_however_many_values_it_shows() -> None:
     assert judged(once + poll(2, (0, "a"), (1, "b")))["1"]["seen"] == 3
 
 
+def test_an_operation_on_many_partitions_is_seen_in_so_many_at_most() -> None:
+    """The first ones; each operation of each run by itself."""
+    events = [e for key in (1, 2, 3) for e in send(0, (0, f"of {key}"), key=key)]
+    events += op(1, "poll", [["poll", {str(key): [[0, f"of {key}"]] for key in (3, 2, 1)}]])
+    events += poll(1, (0, "of 3"), key=3)
+    made = rows(pa.concat_tables([table(events, run) for run in "ab"]))
+    for at_most, seen in ((None, [2, 2, 3]), (3, [2, 2, 3]), (2, [2, 2, 2]), (1, [2, 1, 2])):
+        assert judge(made, at_most=at_most)["seen"].to_pylist() == 2 * seen
+
+
 def test_figures_count_what_was_sent_and_polled() -> None:
     events = ABC + send(0, (None, "d"), type_="info") + poll(1, (0, "a"))
     assert figures(events) == {
