@@ -53,9 +53,9 @@ class Broker:
     process: str | None
     end_points: Sequence[EndPoint]
     rack: str | None
-    fenced: bool = True
-    activated: bool = False
-    leaving: bool = False
+    fenced: bool
+    activated: bool
+    leaving: bool
 
 
 @dataclass(slots=True)

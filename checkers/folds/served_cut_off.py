@@ -8,7 +8,7 @@ the fault begins to be healed it gets no other one; whoever asks it then is to b
 from collections.abc import Iterable
 from typing import Final
 
-from checkers.folds.leases import FS, by_node
+from checkers.folds.leases import FS, by_node, ended_ns
 from checkers.folds.silent_brokers import Silence, silences_of
 from framework.checking.findings import finding
 from framework.evidence.run_events import NemesisEvent, RunEvents
@@ -30,7 +30,7 @@ def served_cut_off(events: RunEvents) -> tuple[int, list[Finding]]:
     for silence in silences_of(events):
         until_ns = min(silence.until_ns, _healing_ns(silence, events.nemesis))
         for operation in asked.get(silence.node, ()):
-            if operation.began_ns < silence.due_ns or (operation.completed_ns or 0) > until_ns:
+            if operation.began_ns < silence.due_ns or ended_ns(operation) > until_ns:
                 continue
             judged += 1
             if operation.ok:

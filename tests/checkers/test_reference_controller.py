@@ -24,7 +24,10 @@ PARTITION = Partition(replicas=(6, 4, 5, 7), isr=(4, 5), leader=4, leader_epoch=
 def state() -> Replay:
     made = Replay()
     for broker in (4, 5, 6, 7, 8):
-        made.brokers[broker] = Broker(broker * 10, None, (), None, fenced=broker == 7)
+        fenced = broker == 7
+        made.brokers[broker] = Broker(
+            broker * 10, None, (), None, fenced=fenced, activated=not fenced, leaving=False
+        )
     made.topics[TOPIC], made.names["t"] = Topic("t", 1), TOPIC
     made.partitions[TOPIC, 0] = PARTITION
     return made

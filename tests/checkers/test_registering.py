@@ -34,7 +34,7 @@ def registration(
 def before(standing: tuple[bool, bool] = FENCED) -> Broker:
     """Of epoch 20."""
     fenced, leaving = standing
-    return Broker(20, "old", (), None, fenced=fenced, leaving=leaving)
+    return Broker(20, "old", (), None, fenced=fenced, activated=not fenced, leaving=leaving)
 
 
 def wrong(

@@ -1,6 +1,7 @@
 """What a log makes of its records, those that nobody should have written among them."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from planted_logs import LogStory
@@ -9,7 +10,15 @@ from planted_runs import OTHER, TOPIC
 from checkers.folds.committed_log import known_log
 from checkers.folds.metadata_digest import Digest, digest
 from checkers.folds.replay import Partition, Replay, Topic, states
-from framework.evidence.changes import BrokerUnregistered
+from framework.evidence.changes import (
+    AccessRuleAdded,
+    AccessRuleRemoved,
+    BrokerLeaving,
+    BrokerRegistered,
+    BrokerUnregistered,
+    Change,
+    EligibleForgotten,
+)
 from framework.evidence.kinds import ImageForm
 from nodes.kraft.adapter.image_form import IMAGE_FORM
 
@@ -41,6 +50,13 @@ def cluster() -> LogStory:
     return story
 
 
+def fed(state: Replay, kind: type[Change], **fields: Any) -> None:
+    """What comes next, with all that it touches, and no more."""
+    state.touched.clear()
+    head = {"node": "c1", "incarnation": "1", "seq": 9, "within_ns": 0, "ref": "r", "epoch": 1}
+    state.feed(kind(**head, offset=state.end, **fields))
+
+
 def test_states_are_those_below_offsets_that_the_log_reaches() -> None:
     log = known_log(cluster().run_events())
     found = [(offset, state.end, state.live(5)) for offset, state in states(log, [7, 3, 4, 3, 8])]
@@ -66,12 +82,25 @@ def test_broker_that_registers_again_begins_anew() -> None:
     assert state.touched == {("broker", 4)}
 
 
+def test_broker_that_registers_in_service_is_in_service() -> None:
+    state = replayed(cluster())
+    fed(state, BrokerRegistered, broker_id=4, broker_epoch=7, fenced=False)
+    assert state.live(4) and state.brokers[4].activated and not state.brokers[4].leaving
+
+
+def test_broker_is_about_to_end_under_its_own_epoch_alone() -> None:
+    """No image has that."""
+    state = replayed(cluster())
+    for broker, epoch, leaves in ((9, 0, False), (4, 7, False), (4, 0, True)):
+        fed(state, BrokerLeaving, broker_id=broker, broker_epoch=epoch)
+        assert state.brokers[4].leaving == leaves and not state.touched
+    assert state.live(4) and not state.brokers[5].leaving
+
+
 def test_broker_that_is_no_longer_registered_is_none() -> None:
     state = replayed(cluster())
-    state.touched.clear()
-    head = {"node": "c1", "incarnation": "1", "seq": 9, "within_ns": 0, "ref": "r", "epoch": 1}
     for _ in range(2):
-        state.feed(BrokerUnregistered(**head, offset=state.end, broker_id=4, broker_epoch=0))
+        fed(state, BrokerUnregistered, broker_id=4, broker_epoch=0)
         assert not state.live(4) and state.live(5)
         assert state.touched == {("broker", 4)}
 
@@ -94,6 +123,58 @@ def test_partition_changes_as_its_record_says() -> None:
     assert state.topics[TOPIC] == Topic("t", partitions=2)
 
 
+def test_partition_whose_replicas_change_is_no_other_one() -> None:
+    story = cluster()
+    story.topic("u", OTHER)
+    story.move([5, 6], adding_replicas=[6], removing_replicas=[4], isr=[5], leader=5)
+    state = after(story)
+    assert state.touched == {("partition", TOPIC, 0)}
+    assert state.topics == {TOPIC: Topic("t", 2), OTHER: Topic("u", 0)}
+    assert state.topics[OTHER].partitions == 0 and not state.topics[TOPIC].deleting
+    moved = state.partitions[TOPIC, 0]
+    assert (moved.replicas, moved.adding, moved.removing) == ((5, 6), (6,), (4,))
+
+
+@pytest.mark.parametrize(
+    ("topic", "forgets"), [("t", {0, 1}), (None, {0, 1, 4}), ("u", {4}), ("v", set())]
+)
+def test_eligible_leaders_are_forgotten_where_there_are_or_were_any(
+    topic: str | None, forgets: set[int]
+) -> None:
+    """Each time that is a version; partition 3 of the topic has none, nor had any."""
+    story = cluster()
+    story.topic("u", OTHER)
+    story.new_partition([4])
+    state = replayed(story)
+    before = state.partitions[TOPIC, 0]
+    eligible = {(TOPIC, 0): ((4,), ()), (TOPIC, 1): (None, (5,)), (OTHER, 4): ((4,), (5,))}
+    eligible[TOPIC, 3] = ((), ())
+    for key, (now, last) in eligible.items():
+        state.partitions[key] = replace(before, version=7, eligible=now, last_eligible=last)
+    was = dict(state.partitions)
+    fed(state, EligibleForgotten, topic=topic)
+    changed = {key for key, each in state.partitions.items() if each != was[key]}
+    assert {number for _, number in changed} == forgets
+    assert state.touched == {("partition", *key) for key in changed}
+    for key in changed:
+        assert state.partitions[key] == replace(before, version=8, eligible=(), last_eligible=())
+
+
+def test_access_rules_come_and_go() -> None:
+    state = replayed(cluster())
+    rule = {"resource_type": 2, "resource": "t", "pattern_type": 3, "principal": "User:p"}
+    rule |= {"host": "*", "operation": 4, "permission": 5}
+    made = (2, "t", 3, "User:p", "*", 4, 5)
+    for kind, left in (
+        (AccessRuleRemoved, set()),
+        (AccessRuleAdded, {made}),
+        (AccessRuleAdded, {made}),
+        (AccessRuleRemoved, set()),
+    ):
+        fed(state, kind, **rule)
+        assert state.rules == left and state.touched == {("access", *made)}
+
+
 def test_partitions_of_what_is_not_there_are_none() -> None:
     story = cluster()
     story.new_partition([4], topic_id=OTHER)
@@ -107,7 +188,8 @@ def test_topic_goes_with_its_partitions_name_and_settings() -> None:
     story.config("retention.ms", "1")
     story.config("retention.ms", "2", topic="u")
     story.record("TopicRecord", name="t", topic_id=TOPIC, deleting=True)
-    assert after(story).topics[TOPIC].deleting
+    state = after(story)
+    assert state.topics[TOPIC].deleting and state.touched == {("topic", TOPIC)}
     story.record("RemoveTopicRecord", topic_id=TOPIC)
     state = after(story)
     assert not state.topics and not state.names and not state.partitions
@@ -134,6 +216,7 @@ def test_topics_that_never_were_do_not_go() -> None:
     story = cluster()
     for kind in ("TopicRecord", "RemoveTopicRecord"):
         story.record(kind, name="u", topic_id=OTHER, deleting=True)
+        assert after(story).touched <= {("topic", OTHER)}
     assert list(replayed(story).topics) == [TOPIC]
     assert not after(story).touched
 
@@ -160,6 +243,7 @@ def test_features_have_a_level_or_are_not_there() -> None:
 
 def test_producer_ids_go_on() -> None:
     story = cluster()
+    assert replayed(story).next_producer_id == 0
     story.record("ProducerIdsRecord", broker_id=4, broker_epoch=0, next_producer_id=1_000)
     assert after(story).next_producer_id == 1_000
     assert after(story).touched == {("producer ids",)}

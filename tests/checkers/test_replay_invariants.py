@@ -298,6 +298,20 @@ def test_how_a_digest_is_made_is_the_systems_to_say() -> None:
     assert clause_of(judged(CHECKER, story), "digests").verdict is None
 
 
+def test_digests_are_told_by_their_first_digits() -> None:
+    """Each that is wrong once, whoever has it."""
+    story = clean()
+    for digit in "baa":
+        story.state("b2", story.offset, digit * 20)
+    right = digest_below(story)[:16]
+    found = replay_invariants(story.run_events()).findings
+    assert [each.message for each in found] == [
+        f"b2's state below offset {story.offset} has digest {digit * 16}; the replay of the log "
+        f"has {right}"
+        for digit in "ab"
+    ]
+
+
 def names_alone(*fields: str) -> ImageForm:
     """Of a system whose digests stand for less, in another order."""
     covers = tuple(Covered(entity="topic", field=each) for each in fields)

@@ -228,6 +228,70 @@ def test_snapshot_above_all_that_is_reported_is_unknown() -> None:
     assert "1 snapshots end above" in outcome.note
 
 
+def test_one_that_ends_above_what_is_known_excuses_no_other() -> None:
+    story = clean()
+    loaded(story, "b2", 6, digest="bb")
+    story.event("c2", "snap_load", end_offset=99, epoch=1, digest="d", source="fetched")
+    assert_invalid(snapshot_equivalence(story.run_events()), "b2 loaded snapshot 6-1")
+
+
+def test_those_that_end_where_the_log_ends_are_held_against_it() -> None:
+    story = clean()
+    story.hw("c1", story.offset, 1)
+    written(story)
+    on_disk(story, "c1")
+    outcome = snapshot_equivalence(story.run_events())
+    assert_valid(outcome)
+    clauses = outcome.clauses or {}
+    assert (clauses["replayed"], clauses["committed"], clauses["files"]) == (7, 7, 3)
+
+
+def test_file_that_ends_above_the_log_is_not_held_against_it() -> None:
+    story = clean()
+    story.disks.snapshot("c1", 99, 1, records=4, digest="aa")
+    outcome = snapshot_equivalence(story.run_events())
+    clauses = outcome.clauses or {}
+    assert not outcome.findings
+    assert (clauses["replayed"], clauses["committed"], clauses["files"]) == (5, 5, 3)
+
+
+def test_file_of_which_no_digest_was_made() -> None:
+    """Its size is held against the log alone."""
+    story = clean()
+    on_disk(story, "b3", digest=None)
+    outcome = snapshot_equivalence(story.run_events())
+    assert_valid(outcome)
+    clauses = outcome.clauses or {}
+    assert (clauses["replayed"], clauses["committed"]) == (5 + 0, 5 + 1)
+
+
+def test_digests_are_told_by_their_first_digits() -> None:
+    story = clean()
+    for node in ("b1", "c1"):
+        story.hw(node, story.offset, 1)
+        written(story, node, digest=node[0] * 20)
+    right = digest(replayed(story, story.offset), IMAGE_FORM)
+    replay = f"the replay of the log below it has {right[:16]}"
+    found = snapshot_equivalence(story.run_events()).findings
+    assert {each.message for each in found} == {
+        f"snapshot 7-1 is not one state: b1 {'b' * 16}, c1 {'c' * 16}",
+        f"b1 wrote snapshot 7-1 with digest {'b' * 16}; {replay}",
+        f"c1 wrote snapshot 7-1 with digest {'c' * 16}; {replay}",
+    }
+
+
+@pytest.mark.parametrize("nodes", [{}, {"c1": {}, "b1": {}}])
+def test_disks_of_no_node_are_not_those_of_all(nodes: dict[str, Any]) -> None:
+    """Where the plan names none, nobody knows whether a snapshot is missing."""
+    story = LogStory()
+    story.plan = {**story.plan, "nodes": nodes}
+    story.brokers(4)
+    for node in ("b1", "c1", "b2"):
+        story.disks.write(node, 1)
+    counts = snapshot_equivalence(story.run_events()).clauses or {}
+    assert isinstance(counts["files"], str) == bool(nodes)
+
+
 PLANTED = Plants.of(
     clean,
     {

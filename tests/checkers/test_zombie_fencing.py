@@ -23,6 +23,8 @@ from planted_runs import (
 )
 
 from checkers.folds.operations import is_zombie
+from checkers.folds.served_cut_off import served_cut_off
+from checkers.folds.silent_brokers import silences_of
 from checkers.zombie_fencing import ZombieFencing, zombie_fencing
 from framework.evidence.run_events import NemesisEvent
 from framework.history.event import CompletionType
@@ -501,6 +503,63 @@ def served_late() -> Story:
     story = cut_off()
     ok_of_b1(story)
     return story
+
+
+def told_of(story: Story) -> tuple[int, int]:
+    """How many answers of brokers that were cut off were judged, and how many accused."""
+    judged, found = served_cut_off(story.run_events())
+    return judged, len(found)
+
+
+def test_what_is_an_answer_of_a_broker_that_was_cut_off() -> None:
+    """A refusal is one that is in order; no answer is none, and an observer asks for no service."""
+    assert told_of(cut_off()) == (2, 0)
+    assert told_of(served_late()) == (3, 1)
+    story = cut_off()
+    story.invoke("metadata", "t", node="b1")
+    assert told_of(story) == (2, 0)
+    story.op("describe-node", "b1", node="b1")
+    assert told_of(story) == (2, 0)
+    story.plan["capabilities"].remove("broker-leases")
+    assert told_of(story) == (0, 0)
+    del story.plan["capabilities"]
+    assert told_of(story) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("began_ns", "ended_ns", "is_judged"),
+    [(0, 1, True), (-1, 1, False), (150, 200 * MS, True), (150, 200 * MS + 1, False)],
+)
+def test_answer_of_the_first_or_the_last_moment_without_a_lease(
+    began_ns: int, ended_ns: int, is_judged: bool
+) -> None:
+    """From when it was due to be fenced, until its healing begins."""
+    story = served_late()
+    (silence,) = silences_of(story.run_events())
+    story.nemesis[-1] = replace(story.nemesis[-1], time_ns=silence.due_ns + 200 * MS)
+    at_ns = [silence.due_ns + each for each in (began_ns, ended_ns)]
+    late = replace(story.operations[-1], invoked_ns=at_ns[0], completed_ns=at_ns[1])
+    story.operations = [late]
+    assert told_of(story) == (is_judged, is_judged)
+
+
+def test_fault_that_ended_before_its_healing_was_told() -> None:
+    """Its end counts, whatever comes first."""
+    story = served_late()
+    end_ns = story.operations[-1].began_ns
+    story.faults[-1] = replace(story.faults[-1], healed_ns=end_ns)
+    assert told_of(story) == (2, 0)
+
+
+@pytest.mark.parametrize(("type", "after_ns"), [("info", MS), ("invoke", 0)])
+def test_what_begins_to_heal_nothing(type: Any, after_ns: int) -> None:
+    """The end of a healing that was begun before, and one of the moment of the fault itself."""
+    story = served_late()
+    at_ns = story.faults[-1].injected_ns
+    assert at_ns is not None
+    mark = NemesisEvent(index=9_998, time_ns=at_ns + after_ns, type=type, f="stop-partition")
+    story.nemesis.insert(0, mark)
+    assert accused(story)
 
 
 @pytest.mark.parametrize(
