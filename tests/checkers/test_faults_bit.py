@@ -126,6 +126,11 @@ HELD_BEFORE = {"entries": [{"step": "probed-before", "probe": {"bites": True}}]}
 )
 @PLANTED.violation(
     "not looked at before: partition",
+    on=injected(entries=[{"step": "probed-before", "probe": {"bites": "perhaps"}}]),
+    name="a look that cannot be read",
+)
+@PLANTED.violation(
+    "not looked at before: partition",
     on=injected(entries=[{"step": "probed-before", "probe": None}]),
     name="a look that nothing came of",
 )

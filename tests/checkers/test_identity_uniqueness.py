@@ -99,8 +99,9 @@ def test_clean_run_is_accepted() -> None:
 
 
 def nothing_named(story: LogStory) -> None:
-    """Answers that name nothing, or refuse what they name."""
+    """Answers that name nothing, say only that there is a topic, or refuse what they name."""
     story.describe("gone")
+    story.op("describe", "there", None, True)
     for name in ("x", "y"):
         story.op("create", name, {}, {})
         story.create(name, type="fail", error="TOPIC_ALREADY_EXISTS")
@@ -113,7 +114,8 @@ def not_registered(story: LogStory) -> None:
     value = {"broker_id": 102, "broker_epoch": 0, "target": "active", "incarnation": "i"}
     story.op("heartbeat", "broker-102", value, {"broker_epoch": 0}, type="fail", error="X")
     story.op("heartbeat", "broker-102", value, {})
-    story.op("heartbeat", "broker-103", value, None)
+    for answer in (None, True):
+        story.op("heartbeat", "broker-103", value, answer)
 
 
 def heartbeat_refused(story: LogStory) -> None:
