@@ -150,16 +150,23 @@ def _hardly_again(operations: Iterable[Operation]) -> str:
 
 
 def _is_recent(operation: Operation, final_caches: bool) -> bool:
-    """A describe always; a broker's cache once the cluster has settled and writes have ended."""
-    if not operation.ok:
+    """A describe always; a broker's cache once the cluster has settled and writes have ended. But
+    not what says that there is such a topic, and not which."""
+    if not operation.ok or not _tells_which(operation):
         return False
     if operation.f == "metadata":
         return final_caches and operation.phase == "final"
     return operation.f == "describe"
 
 
+def _tells_which(operation: Operation) -> bool:
+    """Or that there is none."""
+    result = operation.result
+    return not result or (isinstance(result, dict) and result.get("topic_id") is not None)
+
+
 def _read(operation: Operation) -> Read:
-    if not isinstance(operation.result, dict):
+    if not operation.result:
         return Read(operation, None, {})
     versions: dict[int, int] = {
         each["partition"]: each["partition_epoch"]

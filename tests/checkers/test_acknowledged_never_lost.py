@@ -19,6 +19,7 @@ from planted_runs import (
 from checkers.acknowledged_never_lost import AcknowledgedNeverLost, acknowledged_never_lost
 from framework.checking.keyed import Outcome, outcome_row
 from framework.checking.results import CheckerResult, checker_result
+from framework.history.event import Json
 from framework.history.pairing import Operation
 from framework.plugins.capabilities import unmet
 from framework.verdict import Verdict
@@ -316,6 +317,26 @@ def test_read_that_failed_shows_nothing() -> None:
     story.create("t")
     story.op("describe", "t", type="fail", error="NOT_CONTROLLER")
     assert not judged(story).findings
+
+
+@pytest.mark.parametrize("answer", [True, {"partitions": []}])
+def test_read_that_does_not_say_which_topic_there_is_shows_nothing(answer: Json) -> None:
+    story = Story()
+    story.create("t")
+    story.op("describe", "t", None, answer)
+    story.delete("t")
+    story.op("describe", "t", None, answer)
+    outcome = acknowledged_never_lost(story.run_events())
+    assert not outcome.findings
+    assert outcome.figures["acknowledged_and_read"] == 0
+
+
+@pytest.mark.parametrize("answer", [None, False, {}])
+def test_read_that_says_that_there_is_no_topic_shows_that_it_is_lost(answer: Json) -> None:
+    story = Story()
+    story.create("t")
+    story.op("describe", "t", None, answer)
+    assert_invalid(acknowledged_never_lost(story.run_events()), "topic t", "no such topic")
 
 
 def test_deleted_topic_comes_back() -> None:
