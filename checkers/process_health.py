@@ -39,6 +39,7 @@ from framework.evidence.kinds import (
 )
 from framework.evidence.machine import Machine
 from framework.evidence.run_events import FaultRecord, RunEvents, incarnations, unshown
+from framework.history.pairing import Operation
 from framework.plugins.capabilities import OR
 from framework.plugins.checker import DISKS, EVENTS, LEDGER, Clause, Count, Finding
 from framework.plugins.options import need_positive
@@ -238,7 +239,7 @@ def _unexplained(events: RunEvents) -> Iterator[Finding]:
             end = max(latest_ns(last), latest_ns(boot))
             if _acted_on(deadly, node, begin, end):
                 continue
-            if not _asked_for(events, life[0], begin, end):
+            if not any(_asked(events, life[0], begin, end)):
                 yield finding(
                     f"a process of {node} ended without a word, and nothing had been done to it",
                     evidence=[last, boot],
@@ -246,23 +247,25 @@ def _unexplained(events: RunEvents) -> Iterator[Finding]:
                 )
 
 
-def _asked_for(events: RunEvents, first: Evidence, begin: int, end: int) -> bool:
-    """Whether an operation may have ended the process that began so, within that time."""
+def _asked(events: RunEvents, first: Evidence, begin: int, end: int) -> Iterator[Operation]:
+    """Operations that may have ended the process that began so, within that time."""
     names = (first.node, first.key if isinstance(first, Booted) else None)
-    return any(
-        operation.key is not None
+    return (
+        operation
+        for operation in events.operations
+        if operation.f in FS
+        and operation.key is not None
         and operation.key in names
         and operation.began_ns <= end
         and (operation.completed_ns is None or operation.completed_ns + SETTLING_NS >= begin)
-        for operation in events.operations
-        if operation.f in FS
     )
 
 
 def _silent(events: RunEvents, options: ProcessHealthOptions) -> Iterator[Finding]:
     """A process that told nothing for long, though such processes tick: between two things that it
-    told, or from the last one to the last that the harness did. Time in which a fault held its node
-    or which the machine did not give it does not count."""
+    told, or from the last one to the next process of its node, or to the last that the harness did;
+    or till somebody asks it to end. Time in which a fault held its node or which the machine did
+    not give it does not count."""
     ticks = list(events.of(Ticked))
     long_ns = MISSED * max((each.every_ns or 0 for each in ticks), default=0)
     if options.silence is not None:
@@ -272,14 +275,17 @@ def _silent(events: RunEvents, options: ProcessHealthOptions) -> Iterator[Findin
     end_ns = max((each.time_ns for each in events.nemesis), default=0)
     for node, lives in incarnations(_reported(events)).items():
         held, machine = _held(events.faults, node), events.machines.of_node(node)
-        for life in lives:
+        begins = [earliest_ns(life[0]) for life in lives]
+        for life, after_ns in zip(lives, (*begins[1:], end_ns), strict=True):
             following = [earliest_ns(each) for each in life[1:]]
-            if life is lives[-1] and not isinstance(life[-1], Exited):
-                following.append(end_ns)
+            if not isinstance(life[-1], Exited):
+                following.append(after_ns)
             for last, next_ns in zip(life, following, strict=False):
                 since_ns = latest_ns(last)
-                silent_ns = _outside_ns(since_ns, next_ns, held, machine)
-                if silent_ns < long_ns or _asked_for(events, life[0], since_ns, next_ns):
+                asked_ns = [each.began_ns for each in _asked(events, life[0], since_ns, next_ns)]
+                till_ns = max(since_ns, min((next_ns, *asked_ns)))
+                silent_ns = _outside_ns(since_ns, till_ns, held, machine)
+                if silent_ns < long_ns:
                     continue
                 yield finding(
                     f"{node} fell silent {since_ns / 1e9:.0f} s after the run began, for "

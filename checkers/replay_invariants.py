@@ -73,7 +73,7 @@ ONE_LOG: Final = Clause(
 BROKERS: Final = Clause(
     name="brokers",
     says="Brokers are registered, fenced, unfenced and unregistered in the order and with the "
-    "epochs of their lives; one that is unregistered leads nothing",
+    "epochs of their lives; one that is unregistered leads nothing, and is in no ISR of others",
     compares="records of brokers held against the state below them",
     floor=2,
     because="a cluster that serves anybody has unfenced more than one broker",
@@ -365,10 +365,8 @@ class Fold:
 
     def _unregistration(self, change: BrokerUnregistered) -> Iterator[Found]:
         yield from self._fencing(change)
-        broker_id = change.broker_id
-        led = [key for key, each in self.state.partitions.items() if each.leader == broker_id]
-        if led:
-            yield f"unregisters broker {broker_id}, which leads {_named(min(led))}", ()
+        if still := self._held(change.broker_id):
+            yield f"unregisters broker {change.broker_id}, which still {still}", ()
 
     def _fencing(
         self, change: BrokerFenced | BrokerUnfenced | BrokerLeaving | BrokerUnregistered
@@ -472,6 +470,7 @@ class Fold:
         self, change: PartitionState, before: Partition | None, replicas: set[int]
     ) -> Iterator[Found]:
         key, isr, leader = change.key, set(change.isr), change.leader
+        yield from _named_twice(change)
         if not isr and not self._holds("eligible-leaders"):
             yield f"leaves {_named(key)} without an ISR", ()
         if not isr <= replicas:
@@ -537,6 +536,19 @@ def _replicas(change: PartitionState, before: Partition | None) -> tuple[int, ..
     if isinstance(change, PartitionCreated):
         return change.replicas
     return before.replicas if before is not None else ()
+
+
+def _named_twice(change: PartitionState) -> Iterator[Found]:
+    """What names a broker twice has fewer copies than it seems to have."""
+    gives = f"gives {_named(change.key)}"
+    if len(set(change.isr)) < len(change.isr):
+        yield f"{gives} the ISR {list(change.isr)}, which names one twice", ()
+    if not isinstance(change, PartitionCreated):
+        return
+    if len(set(change.replicas)) < len(change.replicas):
+        yield f"{gives} the replicas {list(change.replicas)}, which name one twice", ()
+    if not change.replicas:
+        yield f"makes {_named(change.key)} of no replicas", ()
 
 
 def _named(key: Key) -> str:

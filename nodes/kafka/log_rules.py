@@ -25,18 +25,18 @@ _OF_ALL: Final = (
 )
 """Of 3.3 and later."""
 _OF_SOME: Final = (
-    ("3.6", "", HeldRule(rule="configured-after-creation")),
-    # Before, a controller counted from the last record that it had written itself.
+    ("3.4", "", HeldRule(rule="configured-after-creation")),
+    # Before, a controller counted from the last record that it had written itself, or from the
+    # last one that was committed when it became active.
     ("3.6", "", HeldRule(rule="epoch-is-offset")),
-    ("", "3.7", HeldRule(rule="registering-fences")),
-    ("3.7", "", HeldRule(rule="process-keeps-standing")),
-    ("", "3.8", HeldRule(rule="registering-renews-epoch")),
+    ("", "3.7.1", HeldRule(rule="registering-fences")),
+    ("3.7.1", "", HeldRule(rule="process-keeps-standing")),
+    ("", "3.9", HeldRule(rule="registering-renews-epoch")),
     ("3.9", "", HeldRule(rule="process-keeps-epoch")),
     ("3.9", "", HeldRule(rule="moved-before-registering")),
 )
 """Since a release, and before one, as its `ClusterControlManager.registerBroker` and
-`ReplicationControlManager.createTopics` have it. 3.4, 3.5 and 3.8 were not looked at: a rule that
-holds on one side of them alone is not held against them."""
+`ReplicationControlManager.createTopics` have it."""
 
 
 def rules_of(plan: Mapping[str, Recorded]) -> LogRules:

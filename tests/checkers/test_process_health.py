@@ -304,6 +304,27 @@ def silent_though_paused_before(story: Story) -> None:
     tick(story, *NODES)
 
 
+def silent_before_its_kill(story: Story, ms: float = 20_000) -> None:
+    """For three times as long, and a moment more; then it starts anew, and ticks."""
+    for _ in range(3):
+        story.wait(ms)
+        tick(story, *(set(NODES) - {"b2"}))
+    story.inject(3, fault="kill", victims={"b2": {}}, lasts_ms=20_000)
+    story.boot("b2")
+    tick(story, *NODES)
+
+
+def silent_before_it_is_bounced(story: Story) -> None:
+    story.wait(2_000)
+    tick(story, *NODES)
+    for _ in range(3):
+        story.wait(20_000)
+        tick(story, *(set(NODES) - {"b3"}))
+    story.op("bounce", "broker-6", None, {"exit_code": None}, node="b3")
+    story.boot("b3")
+    tick(story, *NODES)
+
+
 def stalls_apart(story: Story) -> None:
     """Another one's stall lies within, and is short."""
     stalled(story, "b1", 400)
@@ -382,6 +403,8 @@ PLANTED = Plants.of(
         "b2 fell silent": gone_quiet,
         "silence of all": ("c3 fell silent", all_silent),
         "silence within a life": ("b2 fell silent", silent_between),
+        "silence before a kill": ("b2 fell silent", silent_before_its_kill),
+        "silence before a bounce": ("b3 fell silent", silent_before_it_is_bounced),
         "silence between pauses": ("b2 fell silent", silent_though_paused_before),
         "c2's data loop stood still for 4000 ms": stalls_apart,
         "b2's data loop stood still for 2000 ms": stall_of_two,
@@ -561,6 +584,14 @@ def test_who_falls_silent_does_not_wait_for_a_disk(what: str) -> None:
 def test_what_waited_for_a_core_did_not_stand_still() -> None:
     story = clean()
     stalled(story, ms=3_000, delayed_ms=2_100)
+    assert_valid(process_health(story.run_events()))
+
+
+def test_who_is_killed_soon_after_its_last_word_was_not_silent() -> None:
+    """29 s after it; that it lay dead for 20 s more is the fault's doing."""
+    story = clean()
+    silent_before_its_kill(story, 29_000 / 3)
+    story.final()
     assert_valid(process_health(story.run_events()))
 
 

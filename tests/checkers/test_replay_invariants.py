@@ -130,7 +130,17 @@ PLANTED = Plants.of(
         "is of epoch 3 of broker 4": lambda story: story.fence(4, 3),
         "is of epoch 0 of broker 6": lambda story: story.unfence(6, 0),
         "is of broker 9, which is not registered": lambda story: story.fence(9, 1),
-        "unregisters broker 4, which leads": lambda story: story.unregister(4),
+        "unregisters broker 4, which still leads": lambda story: story.unregister(4),
+        "unregisters broker 5, which still is in the ISR of": lambda story: story.unregister(5),
+        "replicas [4, 4, 5], which name one twice": lambda story: story.new_partition(
+            [4, 4, 5], 1, topic_id=OTHER, isr=[4, 5]
+        ),
+        "ISR [4, 5, 5], which names one twice": lambda story: story.isr(
+            [4, 5, 5], 4, topic_id=OTHER
+        ),
+        "of no replicas": lambda story: story.move(
+            [], topic_id=OTHER, isr=[], leader=-1, rises=True
+        ),
         "is of broker 7, which is not registered": lambda story: story.unregister(7),
         "which still leads": lambda story: (story.fence(4), story.record("NoOpRecord")),
         "no removal follows": lambda story: (
@@ -859,7 +869,8 @@ DIFFERENCES: dict[str, tuple[Any, dict[tuple[str, int, int], str]]] = {
             KEEPING: "with epoch",
             NEW: "",
             NEWEST: "",
-            ("3.8.0", 20, 0): "",
+            ("3.8.0", 20, 0): "with epoch",
+            ("3.7.0", 19, 0): "has to be fenced",
         },
     ),
     "a process registers anew": (
@@ -867,6 +878,7 @@ DIFFERENCES: dict[str, tuple[Any, dict[tuple[str, int, int], str]]] = {
         {
             OLD: "",
             MIDDLE: "",
+            ("3.7.0", 19, 0): "",
             KEEPING: "as fenced, which has to be in service",
             NEW: "though it is the same process",
             NEWEST: "though it is the same process",
@@ -901,7 +913,12 @@ DIFFERENCES: dict[str, tuple[Any, dict[tuple[str, int, int], str]]] = {
     ),
     "a topic is configured before it is there": (
         configured_before,
-        {OLD: "", MIDDLE: "configures topic u", NEW: "configures topic u"},
+        {
+            OLD: "",
+            ("3.4.0", 8, 0): "configures topic u",
+            MIDDLE: "configures topic u",
+            NEW: "configures topic u",
+        },
     ),
     "an epoch is below what its registration changes": (
         counted_from_its_own,
@@ -1093,6 +1110,7 @@ ALLOWED: dict[str, Any] = {
         story.register(5, broker_epoch=story.offset - 1),
     ),
     "a next process of one that is not known registers": lambda story: (
+        story.isr([4, 5], 4),
         story.unregister(6),
         story.isr([4], 4, eligible=[5]),
         story.register(6, broker_epoch=story.offset - 1),
