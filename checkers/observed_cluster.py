@@ -490,7 +490,7 @@ def _dead_unlisted(lists: Sequence[BrokerList], events: RunEvents, nodes: Nodes)
             and _ended_ns(each.operation) <= (fault.over_ns or FOREVER_NS)
         ]
         occasion |= bool(dead)
-        compared += len(owing) * len(dead)
+        compared += len(owing) if dead else 0  # one list is one sighting, however many are gone
         for name in dead:
             for node, own in _by_node(owing).items():
                 for streak in _streaks(own, partial(_tells_of, brokers[name])):

@@ -1012,11 +1012,20 @@ def test_a_list_is_held_against_each_of_the_dead() -> None:
     for node in ("b1", "b1", "b9"):
         at(story.brokers(node), 50 * NS, 50 * NS)
     result = judged(CHECKER, story)
-    assert clause_of(result, "dead-unlisted").compared == 4
+    assert clause_of(result, "dead-unlisted").compared == 2
     assert {each.message[:22] for each in result.findings} == {
         "b1 tells of broker 5 (",
         "b1 tells of broker 6 (",
     }
+
+
+def test_one_list_is_one_sighting_of_two_who_are_dead() -> None:
+    """Which tells of neither."""
+    story = dead("b2", "b3")
+    story.dead = {"b2", "b3"}
+    at(story.brokers("b1"), 50 * NS, 50 * NS)
+    clause = clause_of(judged(CHECKER, story), "dead-unlisted")
+    assert (clause.compared, clause.verdict) == (1, Verdict.UNKNOWN)
 
 
 def test_a_death_that_is_shorter_than_recovery_is_no_occasion() -> None:
