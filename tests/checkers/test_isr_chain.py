@@ -1122,6 +1122,16 @@ def test_partition_of_which_no_record_is_known_has_none_too_few() -> None:
     assert judge(changed(records=False).run_events()).clauses["one-chain"] == 0
 
 
+@pytest.mark.parametrize("answers", [1, 2])
+def test_an_answer_on_several_partitions_is_one_sighting(answers: int) -> None:
+    story = Story()
+    for number in range(3):
+        story.partition(20 + number, 0, [4, 5], partition_id=number)
+    for _ in range(answers):
+        story.describe("t", *(shown(0, [4, 5], partition=number) for number in range(3)))
+    assert judge(story.run_events()).clauses["one-chain"] == answers
+
+
 def test_steps_that_skip_a_version_are_no_joins() -> None:
     story = clean()
     before = judge(story.run_events()).clauses["asked-joins"]
