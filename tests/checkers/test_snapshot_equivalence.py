@@ -256,13 +256,67 @@ def test_file_that_ends_above_the_log_is_not_held_against_it() -> None:
 
 
 def test_file_of_which_no_digest_was_made() -> None:
-    """Its size is held against the log alone."""
+    """It may be of the same state as another of its end; its size is held against the log alone."""
     story = clean()
     on_disk(story, "b3", digest=None)
+    on_disk(story, "c2")
     outcome = snapshot_equivalence(story.run_events())
     assert_valid(outcome)
     clauses = outcome.clauses or {}
-    assert (clauses["replayed"], clauses["committed"]) == (5 + 0, 5 + 1)
+    assert (clauses["replayed"], clauses["committed"]) == (5 + 1, 5 + 2)
+
+
+@pytest.mark.parametrize(("more", "is_minimal"), [(2, True), (3, False)])
+def test_header_and_footer_are_no_entities(more: int, is_minimal: bool) -> None:
+    story = clean()
+    story.hw("c1", story.offset, 1)
+    made = Digest(IMAGE_FORM)
+    made.of(replayed(story, story.offset))
+    written(story, records=made.entities + more)
+    assert (not snapshot_equivalence(story.run_events()).findings) == is_minimal
+
+
+def test_snapshot_that_ends_with_the_first_record_of_an_epoch_is_of_that_one() -> None:
+    story = clean()
+    story.epoch = 2
+    story.record("NoOpRecord")
+    story.hw("c1", story.offset, 2)
+    written(story)
+    assert_valid(snapshot_equivalence(story.run_events()))
+
+
+def test_snapshots_that_nodes_tell_of_are_held_against_the_log_where_no_file_is_left() -> None:
+    """They may have removed it; whether its file was whole nobody can say."""
+    story = clean()
+    story.disks = Disks()
+    for node in NODES:
+        story.disks.write(node, 1)
+    clauses = snapshot_equivalence(story.run_events()).clauses or {}
+    assert (clauses["replayed"], clauses["committed"]) == (3, 3)
+    assert clauses["files"] == "on the disks of all nodes lay 0 snapshots"
+
+
+def test_log_that_begins_just_above_its_first_record_lacks_that() -> None:
+    """As the node tells, and as it lies on its disk. A boot that does not tell says nothing."""
+    for start, compared in ((None, 4), (0, 4), (1, 5)):
+        story = clean()
+        begins_without(story, "b3", "boot", log_start=start)
+        outcome = snapshot_equivalence(story.run_events())
+        assert len(outcome.findings) == compared - 4
+        assert (outcome.clauses or {})["log-starts"] == compared
+    story = clean()
+    story.disks.begin("b2", 1, dropped=True)
+    assert _of_beginnings(story) == ["the log of b2 begins at 1, where no snapshot of it ends"]
+
+
+def test_log_that_is_cut_once_more_was_in_use_and_is_not_dropped() -> None:
+    story = clean()
+    story.event("b3", "boot", log_start=5, log_end=7)
+    story.event("b3", "log_start", offset=6)
+    story.apply("b3", 7, "NoOpRecord")
+    assert _of_beginnings(story) == [
+        f"the log of b3 begins at {start}, where no snapshot of it ends" for start in (5, 6)
+    ]
 
 
 def test_digests_are_told_by_their_first_digits() -> None:
@@ -280,8 +334,8 @@ def test_digests_are_told_by_their_first_digits() -> None:
     }
 
 
-@pytest.mark.parametrize("nodes", [{}, {"c1": {}, "b1": {}}])
-def test_disks_of_no_node_are_not_those_of_all(nodes: dict[str, Any]) -> None:
+@pytest.mark.parametrize("nodes", [None, {}, {"c1": {}, "b1": {}}])
+def test_disks_of_no_node_are_not_those_of_all(nodes: dict[str, Any] | None) -> None:
     """Where the plan names none, nobody knows whether a snapshot is missing."""
     story = LogStory()
     story.plan = {**story.plan, "nodes": nodes}
@@ -311,6 +365,10 @@ PLANTED = Plants.of(
         "the log of b2 begins at 4": lambda story: (
             story.disks.begin("b2", 4, dropped=True),
             story.disks.snapshot("b2", 3, 1, digest=digest(replayed(story, 3), IMAGE_FORM)),
+        ),
+        "having reported no high watermark above 0": lambda story: (
+            story.hw("b3", 0, 1),
+            written(story, "b3", end_offset=1),
         ),
         "the log of c1 begins at 3": lambda story: story.event("c1", "log_start", offset=3),
         "the log of b3 begins at 5": lambda story: begins_without(story, "b3", "boot", log_start=5),
