@@ -173,6 +173,42 @@ def test_where_clients_made_no_two_topics_none_could_stay_away(
     assert ("hardly a topic" in clause.note) != occasion
 
 
+@pytest.mark.parametrize(
+    ("asked", "occasion"),
+    [
+        ("cccd", False),
+        ("cdcdc", True),
+        ("cdc!c", False),
+        ("ccc!dcd", False),
+    ],
+)
+def test_topics_that_were_made_after_the_first_one_had_gone_are_the_occasion(
+    asked: str, occasion: bool
+) -> None:
+    """c: one is made, d: the first one goes, !: what follows is refused."""
+    story = Story()
+    refused = False
+    for number, each in enumerate(asked):
+        more: dict[str, Any] = {"type": "fail", "error": "NOT_CONTROLLER"} if refused else {}
+        if each == "c":
+            story.create(f"t{number}", f"id {number}", **more)
+        elif each == "d":
+            story.delete("t0", "id 0", **more)
+        refused = each == "!"
+    counts = acknowledged_never_lost(story.run_events()).clauses or {}
+    assert (counts["stays-away"] == 0) == occasion
+
+
+def test_what_was_acknowledged_without_an_id_was_compared_with_nothing() -> None:
+    story = Story()
+    story.op("create", "t", None, None)
+    story.op("delete", "t", None, None)
+    story.alter(0, [4])
+    counts = acknowledged_never_lost(story.run_events()).clauses or {}
+    assert [counts[each] for each in ("created", "deleted", "versions")] == [0, 0, 0]
+    assert counts["committed-first"] == (0, 1)
+
+
 @pytest.mark.parametrize("many", [0, 1, 2, 3])
 def test_two_comparisons_are_enough_for_each_clause(many: int) -> None:
     story = compared(many)

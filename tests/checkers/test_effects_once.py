@@ -130,6 +130,15 @@ def refused_registration(story: LogStory) -> None:
     story.register(101, incarnation_id="00000000-0000-0000-0000-000000000102")
 
 
+def refused_registration_of_a_process_that_lives(story: LogStory) -> None:
+    """Heartbeats under an epoch ask for none."""
+    incarnation = "00000000-0000-0000-0000-000000000102"
+    synthetic(story, incarnation, "fail")
+    value: Json = {"broker_id": 101, "broker_epoch": 0, "incarnation": incarnation}
+    story.op("heartbeat", "broker-101", value, {"broker_epoch": 0})
+    story.register(101, incarnation_id=incarnation)
+
+
 def stays(story: LogStory) -> None:
     """Its delete is acknowledged, and it is gone for all who read; the log has it."""
     created(story, THIRD, "u")
@@ -267,6 +276,10 @@ PLANTED = Plants.of(
         "request r1 took effect twice": lambda story: requested(story, "r1"),
         "request ab was carried out twice": decided_twice,
         "all its process's requests were refused": refused_registration,
+        "registration that was refused to a process that has an epoch": (
+            "all its process's requests were refused",
+            refused_registration_of_a_process_that_lives,
+        ),
     },
 )
 
@@ -299,6 +312,13 @@ def shown(story: LogStory) -> None:
 def create_that_began_later_than_the_log_was_shown(story: LogStory) -> None:
     created(story, THIRD, "u")
     shown(story)
+    story.op("create", "u", {}, type="info", error="CLIENT_TIMED_OUT")
+
+
+@PLANTED.violation("u was created", "the doing of no operation", on=kept)
+def create_that_began_later_than_an_observer_was_shown_the_log(story: LogStory) -> None:
+    created(story, THIRD, "u")
+    story.ask("c1", "describe-node", {"high_watermark": story.offset, "leader_epoch": 1})
     story.op("create", "u", {}, type="info", error="CLIENT_TIMED_OUT")
 
 
@@ -500,6 +520,14 @@ def test_deletes_that_are_answered_without_an_id_name_no_topic() -> None:
     story = clean()
     for _ in range(2):
         story.delete("of-nobody-who-is-recorded", None)
+    assert_valid(effects_once(story.run_events()))
+
+
+def test_answers_and_requests_that_name_nothing_are_of_nobody() -> None:
+    story = clean()
+    for f in ("create", "delete"):
+        story.op(f, "u", {}, True)
+    story.op("heartbeat", "broker-102", {"broker_id": 102, "broker_epoch": -1}, None)
     assert_valid(effects_once(story.run_events()))
 
 
