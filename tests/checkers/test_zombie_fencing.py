@@ -312,6 +312,7 @@ def test_of_what_was_over_twice_the_first_is_reported() -> None:
     story.heartbeat(5, 3)
     (found,) = judged(ZombieFencing(), story).findings
     assert "the metadata log has broker epoch 6 at 1" in found.message
+    assert "had applied" not in found.message and len(found.operations) == 2
     assert set(found.contracts) == {"clients", "disks"}
 
 
@@ -336,6 +337,14 @@ def asked_of_one_who_led_before(story: Story) -> None:
     story.heartbeat(4, 8)
 
 
+def asked_of_one_who_led_before_and_leads_again(story: Story) -> None:
+    story.disks.lead(2, 2, *VOTERS)
+    lies(story, "BrokerRecord", epoch=2, broker_id=4, broker_epoch=9)
+    story.disks.lead(1, 3, *VOTERS)
+    read(story, 6, 3)
+    story.heartbeat(4, 8)
+
+
 def asked_of_one_who_never_led(story: Story) -> None:
     read(story, 3)
     story.heartbeat(5, 3, node="c3")
@@ -349,6 +358,16 @@ def asked_of_a_later_leader_of_a_log_whose_beginning_is_gone(story: Story) -> No
     lies(story, "BrokerRecord", broker_id=5, broker_epoch=6)
     story.disks.lead(2, 2, *VOTERS)
     read(story, 9, 2)
+    story.heartbeat(5, 3, node="c2")
+
+
+def asked_of_a_later_leader_of_a_log_that_lacks_its_first_record(story: Story) -> None:
+    story.disks.evidence.clear()
+    for node in VOTERS:
+        story.disks.begin(node, 1, dropped=True)
+    lies(story, "BrokerRecord", broker_id=5, broker_epoch=6)
+    story.disks.lead(2, 2, *VOTERS)
+    read(story, 3, 2)
     story.heartbeat(5, 3, node="c2")
 
 
@@ -371,8 +390,10 @@ def with_a_disk_that_was_not_collected(story: Story) -> None:
         shown_less,
         shown_too_late,
         asked_of_one_who_led_before,
+        asked_of_one_who_led_before_and_leads_again,
         asked_of_one_who_never_led,
         asked_of_a_later_leader_of_a_log_whose_beginning_is_gone,
+        asked_of_a_later_leader_of_a_log_that_lacks_its_first_record,
         of_a_record_that_was_never_committed,
         with_a_disk_that_was_not_collected,
     ],
@@ -766,6 +787,18 @@ def test_request_of_the_moment_in_which_a_record_was_applied() -> None:
         at = {"then": applied, "just after": applied + 1}
         story.operations = [replace(asked, invoked_ns=at.get(invoked_ns or ""))]
         assert bool(zombie_fencing(story.run_events()).findings) == (invoked_ns == "just after")
+
+
+def test_of_nodes_that_applied_a_record_the_first_counts() -> None:
+    """In whatever order they are heard."""
+    story = Story()
+    story.apply("c1", 0, "BrokerRecord", broker_id=4, broker_epoch=8)
+    story.heartbeat(4, 3)
+    story.apply("c2", 0, "BrokerRecord", broker_id=4, broker_epoch=8)
+    events = story.run_events()
+    for evidence in (list(events.evidence), list(events.evidence)[::-1]):
+        (found,) = zombie_fencing(replace(events, evidence=evidence)).findings
+        assert "c1 had applied broker epoch 8" in found.message
 
 
 # --- what controllers had applied ---------------------------------------------------------
