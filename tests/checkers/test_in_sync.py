@@ -46,7 +46,7 @@ def test_nothing_that_is_set_is_the_default() -> None:
 def test_the_least_that_ever_held_counts() -> None:
     story = Story()
     story.apply("c1", 0, "TopicRecord")
-    for offset, value in enumerate(("3", "2", None, "many", "4"), 1):
+    for offset, value in enumerate(("3", None, "2", "many", "4"), 1):
         config(story, offset, LEAST, value)
     assert set_to(story).least(TOPIC) == 2
     assert set_to(story).least(OTHER) == 1, "another topic"
@@ -274,6 +274,53 @@ def test_produce_of_which_no_time_is_known(time: str) -> None:
     assert judged(story) == (0, [])
 
 
+def told_by_disks(*isrs: list[int]) -> Story:
+    """Disks alone tell what happened; the leader is asked before and after a produce."""
+    story = Story()
+    story.disks.write("c1", 1, "TopicRecord", name="t", topic_id=TOPIC)
+    least = {"resource_type": 2, "resource_name": "t", "name": LEAST, "value": "2"}
+    story.disks.write("c1", 1, "ConfigRecord", **least)
+    of = {"topic_id": TOPIC, "partition_id": 0, "leader": 4, "leader_epoch": 0}
+    for version, isr in enumerate(([4, 5], [4], [4, 6])):
+        kind = "IsrChangeRecord" if version else "PartitionRecord"
+        story.disks.write("c1", 1, kind, isr=isr, partition_epoch=version, **of)
+    for place, isr in enumerate(isrs):
+        if place:
+            produce(story)
+            story.wait(2_000)
+        partition = {"partition": 0, "leader": 4, "leader_epoch": 0, "isr": isr}
+        topics = [{"name": "t", "topic_id": TOPIC, "partitions": [partition]}]
+        story.ask("b1", "describe-topics", {"brokers": [], "topics": topics})
+        story.wait(1_000)
+    return story
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "short"), [([4], [4], 1), ([4], [4, 6], 0), ([4, 6], [4, 6], 0)]
+)
+def test_all_that_a_leader_may_have_gone_by_is_too_small(
+    before: list[int], after: list[int], short: int
+) -> None:
+    story = told_by_disks(before, after)
+    count, found = judged(story)
+    assert (count, len(found)) == (1, short)
+
+
+def test_answers_that_show_what_a_leader_went_by_are_told_beside_the_produce() -> None:
+    events = told_by_disks([4], [4]).run_events()
+    records = {KEY: list(events.of(PartitionState))}
+    _, (found,) = answered_short(events, records, Settings.of(events))
+    assert len(found.operations) == 3
+
+
+def test_leader_that_tells_nothing_and_was_not_asked_gives_no_occasion() -> None:
+    story = told_by_disks()
+    produce(story)
+    story.plan = {**story.plan, "capabilities": []}
+    count, findings = judged(story)
+    assert "nobody asked them" in count and not findings
+
+
 def test_without_a_topic_that_asks_for_more_there_is_no_occasion() -> None:
     story = Story()
     story.apply("c1", 0, "TopicRecord")
@@ -350,6 +397,12 @@ def test_answer_that_names_no_topic_tells_no_high_watermark() -> None:
     story = marked()
     story.op("produce", "t/0", {"acks": "all"}, {"offset": 9, "topic_id": None})
     story.op("produce", "t/0", {"acks": "all"})
+    assert held(story) == (2, [])
+
+
+def test_answer_that_says_no_more_than_yes_tells_no_high_watermark() -> None:
+    story = marked()
+    story.op("produce", "t/0", {"value": 1, "acks": "all"}, True, node="b1")
     assert held(story) == (2, [])
 
 
