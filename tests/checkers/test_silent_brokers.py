@@ -230,3 +230,11 @@ def test_each_of_two_kills() -> None:
 def test_controllers_are_no_brokers() -> None:
     """Who was dead for long was none of those that registered: there was no occasion."""
     assert noticed().judged(victims={"c2": {}}) == (NOBODY, [])
+
+
+def test_a_voter_that_is_a_broker_as_well_is_one() -> None:
+    story = noticed()
+    b1: dict[str, Any] = NODES["b1"]
+    both = {"ids": {**b1["ids"], "controller": 9}, "votes": True}
+    story.plan = {**story.plan, "nodes": {**NODES, "b1": both}}
+    assert story.judged() == (1, [])
