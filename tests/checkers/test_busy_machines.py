@@ -70,6 +70,8 @@ EXCUSED: Mapping[str, set[str]] = {
         "silence of all",
         "silence within a life",
         "silence between pauses",
+        "silence before a kill",
+        "silence before a bounce",
         "c2's data loop stood still for 4000 ms",
         "stall beside a paused node",
         "b2's data loop stood still for 2000 ms",
