@@ -9,6 +9,7 @@ from planted_runs import MS, PLAN, TOPIC, Story
 from checkers.folds.commit_dates import commit_dates
 from checkers.folds.disk_logs import committed_on_disks
 from checkers.folds.fenced_by_log import served_while_fenced
+from framework.evidence.changes import BrokerRegistered
 from framework.history.event import CompletionType
 from framework.history.pairing import Operation
 
@@ -67,7 +68,10 @@ def test_success_after_a_lease_and_before_a_read_that_shows_it_in_no_service() -
     judged, (message,) = found(story)
     assert judged == 2
     assert f"operation {served.index} (metadata of t) was answered ok by b1 without" in message
-    assert "the record at offset 3" in message and f"until operation {later.index}" in message
+    assert (
+        "it was fenced by the record at offset 3" in message
+        and f"until operation {later.index}" in message
+    )
 
 
 def test_who_is_not_put_into_service_again_is_out_of_it_to_the_end() -> None:
@@ -337,27 +341,58 @@ def test_a_process_in_service_that_amends_its_registration_stays_in_it() -> None
     metadata(story)
     read(story, 4)
     assert found(story) == (0, [])
+    read(story, 3)
+    assert found(story) == (0, []), "whoever reads of less afterwards says nothing of it"
 
 
-def test_a_registration_above_a_snapshot_may_amend_one_in_service() -> None:
+def test_a_registration_that_is_not_fenced_puts_nobody_out_of_service() -> None:
+    story = registered()
+    story.disks.evidence = [
+        replace(each, fenced=False) if isinstance(each, BrokerRegistered) else each
+        for each in story.disks.evidence
+    ]
+    story.wait(200)
+    metadata(story)
+    read(story, 2)
+    assert found(story) == (0, [])
+
+
+def test_a_new_process_is_fenced_where_the_log_begins_with_the_one_before() -> None:
     story = registered()
     for node in VOTERS:
         story.disks.cut(node, 0)
         story.disks.snapshot(node, 5, 1)
         story.disks.begin(node, 5)
-        story.disks.write(node, 1, "BrokerRecord", base=5, broker_id=4, broker_epoch=7)
-    story.operations = story.operations[:1]
-    read(story, 6)
+        story.disks.write(node, 1, "UnfenceBrokerRecord", base=5, broker_id=4, broker_epoch=7)
+    lies(story, "BrokerRecord", epoch=9)
+    read(story, 7)
     story.wait(200)
     metadata(story)
-    read(story, 6)
+    read(story, 7)
+    judged, (message,) = found(story)
+    assert judged == 1 and "registered, fenced, by the record at offset 6" in message
+
+
+@pytest.mark.parametrize("base", [1, 5])
+def test_a_registration_above_a_snapshot_may_amend_one_in_service(base: int) -> None:
+    story = registered()
+    for node in VOTERS:
+        story.disks.cut(node, 0)
+        story.disks.snapshot(node, base, 1)
+        story.disks.begin(node, base)
+        story.disks.write(node, 1, "BrokerRecord", base=base, broker_id=4, broker_epoch=7)
+    story.operations = story.operations[:1]
+    read(story, base + 1)
+    story.wait(200)
+    metadata(story)
+    read(story, base + 1)
     assert found(story) == (0, [])
     lies(story, "UnfenceBrokerRecord")
     lies(story, "FenceBrokerRecord")
-    read(story, 8)
+    read(story, base + 3)
     story.wait(200)
     metadata(story)
-    read(story, 8)
+    read(story, base + 3)
     assert found(story)[0] == 1, "the log is known up to there"
 
 
