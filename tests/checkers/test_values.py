@@ -1,7 +1,11 @@
 """Rules read values of operations through their types: no member is named without them."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import checkers
 from checkers.folds import values
@@ -34,7 +38,75 @@ def test_a_member_is_looked_at_when_it_is_asked_for() -> None:
     assert values.isr_of(change) == {1, 2}
 
 
+ASKED = (
+    values.alter_isr,
+    values.conditional,
+    values.create_topic,
+    values.delete_records,
+    values.fetch_from,
+    values.group_request,
+    values.heartbeat,
+    values.list_offsets,
+    values.produce_of,
+    values.reassign_of,
+    values.seek_of,
+)
+ANSWERED = (
+    values.altered_isr,
+    values.cluster_view,
+    values.fetched,
+    values.flood_report,
+    values.joined,
+    values.log_part,
+    values.quorum_view,
+)
+ANSWERED_IF_AT_ALL = (
+    values.drained,
+    values.heartbeat_answer,
+    values.log_answer,
+    values.reassignments_of,
+    values.topic_answer,
+)
+
+
+Read = Callable[[Operation], Any]
+
+
+@pytest.mark.parametrize("read", ASKED)
+def test_what_was_asked_is_read_as_it_was(read: Read) -> None:
+    asked = {"any": "thing"}
+    assert read(Operation(index=0, f="any", value=asked)) is asked
+
+
+@pytest.mark.parametrize("read", (*ANSWERED, *ANSWERED_IF_AT_ALL))
+def test_what_was_answered_is_read_as_it_was(read: Read) -> None:
+    answered = {"any": "thing"}
+    assert read(Operation(index=0, f="any", result=answered)) is answered
+
+
+def test_what_an_answer_reveals_is_read_as_it_was() -> None:
+    operation = Operation(index=0, f="any", ext={"epoch": 3})
+    assert values.revealed(operation) == {"epoch": 3}
+
+
 def test_no_answer_is_an_empty_one() -> None:
     unanswered = Operation(index=0, f="describe")
-    assert values.topic_answer(unanswered) == {} == values.revealed(unanswered)
-    assert list(values.partitions_shown(unanswered)) == []
+    for read in (*ANSWERED_IF_AT_ALL, values.revealed, values.partitions_shown):
+        assert len(read(unanswered)) == 0
+
+
+def test_members_within_are_read_in_types() -> None:
+    asked = Operation(index=0, f="alter-isr", value={"topic_id": "t", "partition": 3})
+    assert values.key_of(values.alter_isr(asked)) == ("t", 3)
+    shown = [{"partition": 0}, {"partition": 1}]
+    read = Operation(index=0, f="describe", result={"partitions": shown})
+    assert [each["partition"] for each in values.partitions_shown(read)] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("told", "ends"), [({}, {}), ({"voters": None}, {}), ({"voters": [(1, 5)]}, {1: 5})]
+)
+def test_logs_of_voters_reach_as_far_as_the_leader_tells(
+    told: dict[str, Any], ends: dict[int, int]
+) -> None:
+    assert values.log_ends(values.quorum_view(Operation(index=0, f="quorum", result=told))) == ends
