@@ -155,6 +155,9 @@ def test_without_a_final_read_the_end_is_not_judged() -> None:
     outcome = partition_data(story.run_events())
     assert outcome.verdict is Verdict.UNKNOWN
     assert "nobody fetched 1 acknowledged values, as 18 at offset 9" in outcome.note
+    story.produce(19, 10)
+    note = partition_data(story.run_events()).note
+    assert "nobody fetched 2 acknowledged values, as 18 at offset 9" in note
 
 
 def test_partition_of_which_nothing_is_reported_says_nothing() -> None:
@@ -204,8 +207,12 @@ PLANTED = Plants.of(
         "5: refused": ("had failed with X", lambda s: s.fetch(4, (4, 12), consumer="c")),
         "5: of nobody": ("which nobody produced", lambda s: s.fetch(4, (4, 77), consumer="c")),
         "6: a read vanishes": (
-            "value 15 was read at offset 8",
+            "value 15 was read at offset 8 by operation 32, and is not there",
             lambda s: s.fetch(8, (8, 15), consumer="c"),
+        ),
+        "6: a read that told of no high watermark": (
+            "value 15 was read at offset 8 by operation 32, and is not there",
+            lambda s: s.op("fetch", KEY, {"consumer": "c", "from": 8}, {"records": [[8, 15]]}),
         ),
         "6: above the high watermark": (
             "above its high watermark, and is not there",
@@ -238,6 +245,11 @@ def half_read(story: Data) -> None:
         story.last(2, high_watermark=4)
 
 
+def sought_and_unanswered(story: Data) -> None:
+    unanswered(story)
+    story.seek(0, "final")
+
+
 def nothing_at_all(story: Data) -> None:
     for _ in range(TRIES):
         story.last(0, high_watermark=4)
@@ -247,12 +259,32 @@ UNREADABLE = Plants.of(
     clean,
     {
         "8: unanswered": ("the last 3 final fetches, from 0, failed with TIMED_OUT", unanswered),
+        "8: unanswered, wherever it seeks": ("from 0, failed", sought_and_unanswered),
         "8: gets on no more": ("from 2, gave nothing below its own high watermark", half_read),
         "8: gives nothing": ("2 values were acknowledged, and cannot be read", nothing_at_all),
     },
     on=clean,
 )
 PLANTED.update(UNREADABLE)
+
+
+def tried_once(story: Data) -> None:
+    story.final()
+    story.last_fails(0, 1)
+
+
+def failed_before_the_end(story: Data) -> None:
+    """Though it calls itself as the one that reads the end."""
+    for _ in range(TRIES):
+        asked = {"consumer": "final", "from": 0}
+        story.op("fetch", KEY, asked, type="fail", error="TIMED_OUT")
+    story.final()
+    story.last_fails(0, TRIES - 1)
+
+
+def reached_an_end_before_the_end(story: Data) -> None:
+    story.fetch(4, consumer="final", high_watermark=4)
+    story.produce(18, 4)
 
 
 def tried_twice(story: Data) -> None:
@@ -300,8 +332,8 @@ def topic_was_deleted(story: Data) -> None:
 
 @pytest.mark.parametrize(
     "end",
-    [tried_twice, not_settled, never_ended, got_on_in_the_end, failed_and_was_read,
-     others_failed, topic_was_deleted],
+    [tried_once, tried_twice, not_settled, never_ended, got_on_in_the_end, failed_and_was_read,
+     others_failed, failed_before_the_end, reached_an_end_before_the_end, topic_was_deleted],
 )  # fmt: skip
 def test_what_looks_unreadable_and_may_not_be(end: Callable[[Data], None]) -> None:
     story = clean()
@@ -315,6 +347,21 @@ def test_what_was_never_fetched_is_not_known(end: Callable[[Data], None]) -> Non
     story.produce(1, 0)
     end(story)
     assert partition_data(story.run_events()).verdict is Verdict.UNKNOWN
+
+
+def test_answers_that_give_nothing_have_no_error_to_tell() -> None:
+    story = clean()
+    nothing_at_all(story)
+    (found,) = partition_data(story.run_events()).findings
+    assert found.message.endswith("gave nothing below its own high watermark")
+
+
+def test_the_end_is_where_it_was_reached_last() -> None:
+    """More was committed meanwhile."""
+    story = clean()
+    story.last(0, (0, 10), (1, 11), (2, 13), (3, 14))
+    story.last(4, (4, 17), (5, 17))
+    assert_valid(partition_data(story.run_events()))
 
 
 # --- where a log begins -------------------------------------------------------------------
@@ -544,6 +591,36 @@ def test_what_fetches_cover(seed: int) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("spans", "unread"),
+    [
+        (((0, 1), (3, 5), (4, 6)), 4),
+        (((0, 1), (3, 8), (4, 5)), 2),
+        (((0, 1), (2, 8), (3, 4), (3, 5)), 1),
+    ],
+)
+def test_fetches_that_lie_within_others_cover_nothing_more(
+    spans: tuple[tuple[int, int], ...], unread: int
+) -> None:
+    story = Data()
+    for offset in range(8):
+        story.produce(offset, offset)
+    for number, (begin, end) in enumerate(spans):
+        records = [(at, at) for at in range(begin, end)]
+        story.fetch(begin, *records, consumer=f"c{number}")
+    assert partition_data(story.run_events()).figures["unread"] == unread
+
+
+def test_the_latest_beginning_that_somebody_tells_hides() -> None:
+    story = Data()
+    for offset in range(3):
+        story.produce(offset, offset)
+    story.invoke("delete-records", KEY, {"before": -1})
+    for consumer, start in (("a", 0), ("b", 2), ("c", None)):
+        story.fetch(2, (2, 2), consumer=consumer, log_start=start)
+    assert partition_data(story.run_events()).figures["unread"] == 0
+
+
 def test_what_a_log_start_hides_is_neither_covered_nor_unread() -> None:
     story = Data()
     for offset in range(3):
@@ -634,6 +711,10 @@ PLANTED.update(
             "4: beyond where it ended": (
                 "fetched from 2 up to 2, and was given the offsets [2]",
                 lambda s: s.fetch(2, (2, 13), consumer="c", position=2),
+            ),
+            "4: beyond where it ended, with its last record alone": (
+                "fetched from 1 up to 2, and was given the offsets [1, 2]",
+                lambda s: s.fetch(1, (1, 11), (2, 13), consumer="c", position=2),
             ),
             "4: though it sought in vain": (
                 "consumer c skipped ahead",
