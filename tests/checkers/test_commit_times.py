@@ -162,6 +162,37 @@ def test_boot_that_finds_more_finds_what_it_had_not_reported() -> None:
     assert end_at(story) == 3
 
 
+def test_what_a_boot_finds_is_of_the_epoch_before_but_for_its_last_record() -> None:
+    """Where nobody knows: so that nothing is committed too late."""
+    story = Story()
+    booted(story)
+    held(story, "c1", 0, 2, epoch=1)
+    story.event("c1", "boot", replica_id=1, voters=[1, 2, 3], log_end=5, last_epoch=2)
+    held(story, "c3", 0, 5, epoch=1)
+    assert end_at(story) == 4
+
+
+def test_epoch_that_a_boot_does_not_find_is_gone() -> None:
+    story = Story()
+    booted(story)
+    for base, epoch in ((0, 1), (1, 2), (3, 3)):
+        held(story, "c1", base, base + 2, epoch)
+    story.event("c1", "boot", replica_id=1, voters=[1, 2, 3], log_end=2, last_epoch=2)
+    held(story, "c1", 2, 4, epoch=5)
+    held(story, "c2", 0, 1, epoch=3)
+    assert end_at(story) == 0
+
+
+def test_log_that_was_cut_off_is_flushed_up_to_there() -> None:
+    story = Story()
+    booted(story)
+    held(story, "c1", 0, 3)
+    story.event("c1", "truncate", end_offset=1)
+    story.event("c1", "flush", end_offset=3)
+    held(story, "c2", 0, 3)
+    assert end_at(story) == 1
+
+
 def test_entries_of_an_epoch_end_where_the_next_one_begins() -> None:
     story = Story()
     booted(story)
