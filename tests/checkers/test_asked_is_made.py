@@ -480,6 +480,67 @@ def test_without_wishes_there_was_no_occasion() -> None:
     assert "nobody asked for other replicas" in clauses["moves"].note
 
 
+def why_none(story: Story, name: str) -> str:
+    """Why there was no occasion for the clause; nothing, where there was one."""
+    clause = clause_of(judged(story), name)
+    return clause.note if clause.verdict is None else ""
+
+
+def test_hardly_a_wish_that_was_granted_was_no_occasion() -> None:
+    story = Story()
+    create(story, "m", {"assignment": MADE}, MOVED)
+    wish(story, [6, 5])
+    wish(story, [6, 5], 1, type="info", error="REQUEST_TIMED_OUT")
+    for each in STILL:
+        assert "hardly a wish for replicas was granted" in why_none(story, each)
+
+
+def test_where_moves_are_was_not_to_be_seen_before_the_cluster_settled() -> None:
+    story = Story()
+    create(story, "m", {"assignment": MADE}, MOVED)
+    wish(story, [6, 5])
+    wish(story, [6, 5], 1)
+    story.final(settled=False)
+    shows(story, [4, 5])
+    assert_valid(asked_is_made(story.run_events()))
+    assert "was not seen to settle" in why_none(story, "moved")
+    assert "hardly" not in why_none(story, "moves")
+
+
+@pytest.mark.parametrize("granted", [True, False])
+def test_one_partition_that_was_moved_is_not_enough_of_an_occasion(granted: bool) -> None:
+    story = Story()
+    create(story, "m", {"assignment": MADE}, MOVED)
+    wish(story, [6, 5])
+    wish(story, [6, 4])
+    wish(story, [6, 5], 1, type="ok" if granted else "fail")
+    story.final()
+    expected = "" if granted else "hardly a partition was moved"
+    assert why_none(story, "moved") == expected
+    if granted:
+        assert clause_of(judged(story), "moved").verdict is Verdict.UNKNOWN
+
+
+def test_a_wish_that_the_log_has_was_an_occasion() -> None:
+    story = LogStory(readers=("c1",))
+    create(story, "m", {"assignment": MADE}, MOVED)
+    logged(story, "m", MOVED, *MADE)
+    wish(story, [6, 5])
+    move(story, [6, 5], rises=True)
+    assert clause_of(judged(story), "moves").verdict is Verdict.VALID
+
+
+def test_what_was_granted_may_be_where_nobody_tells_of_the_log() -> None:
+    story = moved()
+    wish(story, [5, 4])
+    untold = story.record("NoOpRecord")
+    story.record("NoOpRecord")
+    events = story.run_events()
+    assert_invalid(asked_is_made(events), "the log never has them")
+    known = [each for each in events.of(Evidence) if getattr(each, "offset", -1) != untold]
+    assert "never has" not in str(asked_is_made(replace(events, evidence=known)).findings)
+
+
 def test_replicas_that_the_log_does_not_tell_are_unknown() -> None:
     story = moved()
     story.events = []
@@ -598,6 +659,14 @@ def test_what_shows_nothing_of_a_topic(f: str, result: Any, type: CompletionType
     assert outcome.findings == [] and outcome.figures["reads"] == 0
 
 
+def test_a_read_that_tells_no_id_is_of_no_create() -> None:
+    story = Story()
+    create(story, "t", ASKED, None)
+    story.op("describe", "t", None, {**WRONG, "topic_id": None})
+    outcome = asked_is_made(story.run_events())
+    assert outcome.findings == [] and outcome.figures["reads"] == 0
+
+
 def test_replicas_that_are_not_reported_of_some_partitions() -> None:
     story = Story()
     create(story, "t", ASKED, TOPIC)
@@ -699,7 +768,7 @@ def test_configuration_of_another_topic_is_not_its() -> None:
     create(story, "v", {"partitions": 0}, FIFTH)
     story.topic("v", FIFTH)
     story.config("retention.ms", "1", "w")
-    story.record("NoOpRecord")
+    story.record("RequestRecord", request_id="r", answer="")
     assert_valid(asked_is_made(story.run_events()))
 
 
@@ -714,6 +783,7 @@ def test_configuration_of_another_topic_is_not_its() -> None:
         ([("v", None), ("v", "60000")], True),
         ([("v", "60000"), ("v", "1")], False),
         ([("v", "1")], False),
+        ([("w", "60000")], False),
         ([], False),
     ],
 )
@@ -731,6 +801,18 @@ def test_a_create_may_set_the_configuration_before_the_topic(
     story.record("NoOpRecord")
     judged = asked_is_made(story.run_events())
     assert_valid(judged) if fits else assert_invalid(judged, "topic v")
+
+
+def test_of_several_configurations_before_the_topic_the_last_of_each_counts() -> None:
+    asked = {**ASKED, "configs": [["retention.ms", "60000"], ["cleanup.policy", "compact"]]}
+    story = clean()
+    create(story, "v", asked, FIFTH)
+    for name, value in (("retention.ms", "1"), *asked["configs"]):
+        story.config(name, value, "v")
+    logged(story, "v", FIFTH, *MADE)
+    outcome = asked_is_made(story.run_events())
+    assert_valid(outcome)
+    assert outcome.figures["log"] == 4
 
 
 def test_a_finding_of_the_log_shows_the_topics_records() -> None:
