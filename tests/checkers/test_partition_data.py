@@ -9,7 +9,7 @@ import pytest
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted_runs import OTHER, TOPIC, Story, assert_invalid, assert_valid
+from planted_runs import MS, OTHER, TOPIC, Story, assert_invalid, assert_valid
 
 from checkers.partition_data import TRIES, PartitionData, partition_data
 from framework.checking.keyed import Outcome
@@ -296,6 +296,15 @@ def not_settled(story: Data) -> None:
     story.last_fails(0)
 
 
+def machine_without_time(story: Data) -> None:
+    """Where the final fetches were made."""
+    begin_ms = story.now_ns // MS
+    story.wait(60_000)
+    unanswered(story)
+    now_ms = story.now_ns // MS
+    story.plan = {**story.plan, "machine": {"took": [[begin_ms, now_ms, now_ms - begin_ms]]}}
+
+
 def never_ended(story: Data) -> None:
     with story.fault(healed=False):
         pass
@@ -332,8 +341,9 @@ def topic_was_deleted(story: Data) -> None:
 
 @pytest.mark.parametrize(
     "end",
-    [tried_once, tried_twice, not_settled, never_ended, got_on_in_the_end, failed_and_was_read,
-     others_failed, failed_before_the_end, reached_an_end_before_the_end, topic_was_deleted],
+    [tried_once, tried_twice, not_settled, machine_without_time, never_ended, got_on_in_the_end,
+     failed_and_was_read, others_failed, failed_before_the_end, reached_an_end_before_the_end,
+     topic_was_deleted],
 )  # fmt: skip
 def test_what_looks_unreadable_and_may_not_be(end: Callable[[Data], None]) -> None:
     story = clean()
