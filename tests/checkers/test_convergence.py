@@ -504,3 +504,90 @@ def test_how_long_settling_took() -> None:
     assert outcome.figures == {"nodes": 6, "settle_s": 1.234}
     (found,) = outcome.findings
     assert found.operations == (story.nemesis[-1].index,)
+
+
+# --- what the machine took ----------------------------------------------------------------
+
+
+def took(story: Story, lasts_ms: int, took_ms: int | None = None) -> Story:
+    """So much of the time till now; all of it, if it is not said."""
+    end_ms = story.now_ns // MS
+    span = [end_ms - lasts_ms, end_ms, lasts_ms if took_ms is None else took_ms]
+    story.plan = {**story.plan, "machine": {"took": [span]}}
+    return story
+
+
+def read_after(took_ms: int) -> Story:
+    """A topic is, after the machine had no time for so long."""
+    story = took(clean(), took_ms)
+    story.describe("t", shown(1, [4]))
+    return story
+
+
+def test_reads_that_failed_while_the_machine_had_no_time_tell_nothing() -> None:
+    story = read_after(4_000)
+    topic_cannot_be_read_in_the_end(story)
+    assert_valid(convergence(story.run_events()))
+    readable = [
+        clause_of(judged(Convergence(), each), "readable").compared
+        for each in (story, read_after(0))
+    ]
+    assert readable[0] == readable[1], "those that were answered count"
+
+
+def test_a_leader_that_was_missing_while_the_machine_had_no_time_is_not_missed() -> None:
+    story = took(clean(), 4_000)
+    led = clause_of(judged(Convergence(), story), "led").compared
+    story.describe("t", shown(1, [4], leader=-1), shown(1, [5], partition=1))
+    assert_valid(convergence(story.run_events()))
+    assert clause_of(judged(Convergence(), story), "led").compared == led + 1
+
+
+def unsettled() -> Story:
+    """For 40 s."""
+    story = clean()
+    story.nemesis = [each for each in story.nemesis if each.f != "settle"]
+    story.mark("settle")
+    story.wait(40_000)
+    story.mark("settle", {"settled": False, "missing": "c2 did not answer"})
+    return story
+
+
+@pytest.mark.parametrize(
+    ("lasts_ms", "took_ms", "accused"),
+    [(40_000, 0, True), (40_000, 19_000, True), (40_000, 21_000, False), (4_000, 4_000, False)],
+)
+def test_a_cluster_settles_in_the_time_that_it_was_given(
+    lasts_ms: int, took_ms: int, accused: bool
+) -> None:
+    outcome = convergence(took(unsettled(), lasts_ms, took_ms).run_events())
+    if accused:
+        assert_invalid(outcome, "did not settle: c2 did not answer")
+    else:
+        assert outcome.verdict is Verdict.UNKNOWN
+        assert "the machine gave it too little time" in outcome.note
+
+
+def test_what_was_committed_before_a_short_end_is_due_as_well() -> None:
+    story = clean(lagging="b1", quiet_ms=0)
+    moved(story, story.state("b1", 10), story.events[8].time_ns)
+    (message,) = messages(story)
+    assert "b1 had come to offset 10" in message
+
+
+def test_only_looks_of_the_last_time_count() -> None:
+    story = unreported(clean())
+    story.plan = {**story.plan, "nodes": {"c1": NODES["c1"]}}
+    story.nemesis = [each for each in story.nemesis if each.f != "settle"]
+    for _ in range(2):
+        story.mark("settle", {"settled": True, "missing": None, "looks": 1})
+    assert_unknown(Convergence(), story, "settles")
+
+
+def test_what_brokers_tell_of_leaders_is_no_occasion() -> None:
+    story = clean()
+    story.operations = [each for each in story.operations if each.f != "describe"]
+    story.heartbeat(101, 7)
+    story.describe("t", shown(1, [101]))
+    story.op("metadata", "t", None, {"topic_id": TOPIC, "partitions": [shown(1, [101, 4])]})
+    assert clause_of(judged(Convergence(), story), "led").verdict is None
