@@ -248,6 +248,10 @@ def test_a_wish_that_completes_a_reassignment_may_have_another_leader() -> None:
     story = quiet()
     completes(story)
     assert not decision_conformance(story.run_events()).findings
+    for isr in ([7], [5, 7]):
+        story.alters(isr)
+    accepted_ = clause_of(judged(CHECKER, story), "isr-accepted")
+    assert (accepted_.verdict, accepted_.compared) == (Verdict.VALID, 1 + 2 * 2)
 
 
 @PLANTED.violation("under broker epoch 3", "the epoch of broker 4 is 0", on=quiet)
