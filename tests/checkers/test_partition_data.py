@@ -250,6 +250,13 @@ def sought_and_unanswered(story: Data) -> None:
     story.seek(0, "final")
 
 
+def unanswered_to_the_last(story: Data) -> None:
+    """Which is under way as the run ends."""
+    story.final()
+    story.last_fails(0, TRIES - 1)
+    story.invoke("fetch", KEY, {"consumer": "final", "from": 0})
+
+
 def nothing_at_all(story: Data) -> None:
     for _ in range(TRIES):
         story.last(0, high_watermark=4)
@@ -260,6 +267,7 @@ UNREADABLE = Plants.of(
     {
         "8: unanswered": ("the last 3 final fetches, from 0, failed with TIMED_OUT", unanswered),
         "8: unanswered, wherever it seeks": ("from 0, failed", sought_and_unanswered),
+        "8: unanswered to the last": ("the last 3 final fetches, from 0,", unanswered_to_the_last),
         "8: gets on no more": ("from 2, gave nothing below its own high watermark", half_read),
         "8: gives nothing": ("2 values were acknowledged, and cannot be read", nothing_at_all),
     },
@@ -357,6 +365,15 @@ def test_what_was_never_fetched_is_not_known(end: Callable[[Data], None]) -> Non
     story.produce(1, 0)
     end(story)
     assert partition_data(story.run_events()).verdict is Verdict.UNKNOWN
+
+
+def test_final_fetches_that_are_given_something_can_be_read() -> None:
+    """Though their consumer goes back each time."""
+    story = clean()
+    for _ in range(TRIES):
+        story.last(0, (0, 10), high_watermark=4)
+    found = partition_data(story.run_events()).findings
+    assert {each.clause for each in found} == {"in-order"}
 
 
 def test_answers_that_give_nothing_have_no_error_to_tell() -> None:

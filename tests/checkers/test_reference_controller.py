@@ -55,6 +55,7 @@ ASKED = IsrRequest(
         replace(ASKED, isr_epochs=()),
         replace(ASKED, isr_epochs=(-1, -1, -1)),
         replace(ASKED, isr_epochs=(-1, 50, -1)),
+        replace(ASKED, isr_epochs=(40, 50)),  # of the last one nobody told
         replace(ASKED, isr=None, isr_epochs=()),
         replace(ASKED, broker_epoch=None),
     ],
