@@ -965,6 +965,28 @@ def test_in_the_end_clients_go_on_once_the_cluster_has_settled(settled: bool) ->
     assert found is (Verdict.INVALID if settled else None)
 
 
+@pytest.mark.parametrize("before", [True, False])
+def test_that_it_settled_afterwards_says_nothing_of_a_departure(before: bool) -> None:
+    """Whether it had settled before as well, or had not."""
+    story = begun()
+    story.inject()
+    if before:
+        story.mark("settle", {"settled": True, "missing": None})
+    drained(story, refuse_ms=3_300)
+    story.final(settled=True)
+    result = judged(ControlledShutdownSafety(), mute(story))
+    assert clause_of(result, "clients-go-on").verdict is None
+
+
+def test_a_fault_that_was_not_healed_holds_though_the_cluster_settled() -> None:
+    story = begun()
+    story.inject(healed=False)
+    story.final(settled=True)
+    drained(story, refuse_ms=3_300)
+    result = judged(ControlledShutdownSafety(), mute(story))
+    assert clause_of(result, "clients-go-on").verdict is None
+
+
 def leads_when_it_is_gone(story: LogStory) -> None:
     let_go(story)
     story.record("NoOpRecord")

@@ -368,6 +368,12 @@ def test_an_answer_of_which_nobody_knows_when_it_came() -> None:
     assert shown_after(story.run_events(), "clause") == (1, [])
 
 
+def test_an_answer_that_tells_nothing() -> None:
+    story = gone()
+    story.op("describe", "t", None, "nothing", node="b1")
+    assert shown_after(story.run_events(), "clause") == (0, [])
+
+
 def test_what_shows_it_and_is_no_read() -> None:
     story = gone()
     story.op("create", "t", None, shown(BROKER), node="b1")
