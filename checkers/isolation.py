@@ -32,7 +32,6 @@ from framework.evidence.clocks import earliest_ns, latest_ns
 from framework.evidence.kinds import SnapshotWritten
 from framework.evidence.machine import Machine
 from framework.evidence.run_events import RunEvents, unreported
-from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.plugins.capabilities import DATA_FLOODS, NODE_ANSWERS
 from framework.plugins.checker import CLIENTS, EVENTS, LEDGER, Clause, Count, Finding
@@ -144,7 +143,8 @@ def isolation(events: RunEvents, options: IsolationOptions = IsolationOptions())
     asked = [each for each in events.operations if each.f == FLOOD]
     floods = list(_floods(asked))
     machine = events.machines.harness
-    times = Times(asked, owed(events.faults, _nodes(events)), machine)
+    # Which nodes are left matters to no stretch that is calm.
+    times = Times(asked, owed(events.faults, {}), machine)
     calm = [each for each in floods if times.calm(each.begin_ns, each.end_ns)]
     found = _beside_floods(events, calm, times, options.busy * 1000)
     disturbed = Disturbed(events, times, calm, options.busy * 1000)
@@ -168,11 +168,6 @@ def isolation(events: RunEvents, options: IsolationOptions = IsolationOptions())
         "control_request_share": round(max((s for s in shares if s != inf), default=0.0), 4),
     }
     return weighed(counts, findings, figures)
-
-
-def _nodes(events: RunEvents) -> Mapping[str, Mapping[str, Recorded]]:
-    """Of the plan."""
-    return events.plan.get("nodes") or {}
 
 
 # --- floods, and times without one ----------------------------------------------------------------
@@ -444,12 +439,11 @@ class Disturbed:
     which no fault held."""
 
     def __init__(
-        self, events: RunEvents, times: Times, floods: Iterable[Flooded], busy_ms: float
+        self, events: RunEvents, times: Times, floods: Sequence[Flooded], busy_ms: float
     ) -> None:
         self._events = events
         self._recovery_ns = recovery_ns(events.plan)
         self._times = times
-        floods = list(floods)
         in_peace = [
             each for each in floods if self._in_peace(each.begin_ns, each.end_ns + AFTER_NS)
         ]

@@ -389,7 +389,7 @@ def _metadata(tally: Tally, operations: Iterable[Operation], boots: Boots) -> No
     sights: dict[tuple[str, int, str, int], list[Sight]] = defaultdict(list)
     for operation in operations:
         life = _life(operation, boots)
-        if life is None or not isinstance(operation.result, dict):
+        if life is None:
             continue
         for shown in partitions_shown(operation):
             key = (str(operation.node), life, _topic(operation), shown["partition"])

@@ -14,8 +14,19 @@ from hypothesis import strategies as st
 from judging import assert_unknown, clause_of, judged
 from planted_runs import PLAN, Story
 
-from checkers.isolation import MEDIAN_OF, Isolation, IsolationOptions, isolation
+import checkers.isolation as parts
+from checkers.folds.peace import FOREVER_NS, Stretch
+from checkers.isolation import (
+    MEDIAN_OF,
+    Disturbed,
+    Isolation,
+    IsolationOptions,
+    Pair,
+    Times,
+    isolation,
+)
 from framework.evidence.kinds import SnapshotWritten
+from framework.evidence.machine import Machine
 from framework.history.event import CompletionType, observer_of
 from framework.history.pairing import Operation
 from framework.plugins.outcomes import CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST
@@ -43,6 +54,7 @@ class Flooded(Story):
     HOME = "n1"
     control_ms: float = CONTROL_MS
     slow: dict[str, float] = field(default_factory=dict)
+    lists: str = "describe-cluster"
     leader: int = 1
     epoch: int = 1
     listed: set[int] = field(default_factory=lambda: {1, 2, 3})
@@ -70,7 +82,7 @@ class Flooded(Story):
 
     def brokers(self, node: str) -> None:
         reported = [{"id": number, "host": "h", "port": 9092} for number in sorted(self.listed)]
-        self.timed(node, "describe-cluster", 5, {"brokers": reported})
+        self.timed(node, self.lists, self.slow.get(self.lists, 5), {"brokers": reported})
 
     def round(self, node: str) -> None:
         self.control(node, "describe-node")
@@ -312,18 +324,20 @@ def test_floods_that_show_nothing(reported: Mapping[str, Any]) -> None:
 def test_where_a_flood_begins_to_show_something(turns: Mapping[str, Any], shows: bool) -> None:
     story = begun()
     story.turns(2, **turns)
-    assert bool(clause_of(judged(CHECKER, story), "undelayed").compared) == shows
+    result = judged(CHECKER, story)
+    assert bool(clause_of(result, "undelayed").compared) == shows
+    assert clause_of(result, "no-election").compared == (2 if shows else 0)
 
 
 def test_figures_are_of_the_slowest_and_of_all_floods_in_peace() -> None:
-    story = in_line(begun(), n1=inf, n2=142)
+    story = in_line(begun(), data_ms=300.26, n1=inf, n2=142)
     with story.fault(victims={"n1": {}}):
         story.flood(data_ms=900)
     assert isolation(story.run_events()).figures == {
         "floods": 3,
         "floods_in_peace": 2,
-        "data_request_ms": DATA_MS,
-        "control_request_share": 0.4767,
+        "data_request_ms": 300.3,
+        "control_request_share": 0.4763,
     }
 
 
@@ -412,6 +426,34 @@ def test_node_that_never_answers_waits_for_no_flood() -> None:
     assert clause_of(result, "undelayed").verdict is Verdict.UNKNOWN
 
 
+def test_a_node_that_never_answers_hides_no_other() -> None:
+    story = in_line(begun(), n2=280)
+    story.observations = [
+        replace(each, type="fail", error=(CONNECTION_FAILED, "")) if each.node == "n1" else each
+        for each in story.observations
+    ]
+    found = judged(CHECKER, story).findings
+    assert found and all("at n2 waits in line" in each.message for each in found)
+
+
+def test_what_is_asked_at_the_clients_listener_may_wait_in_line() -> None:
+    assert judged(CHECKER, in_line(begun(), describe_cluster=300)).verdict is Verdict.VALID
+
+
+def test_a_plan_that_names_no_nodes_is_not_one_without_such_nodes() -> None:
+    story = clean()
+    story.plan["nodes"] = {}
+    found = clause_of(judged(CHECKER, story), "undelayed")
+    assert found.verdict is Verdict.UNKNOWN and "by its plan" not in found.note
+
+
+def test_a_flood_that_nothing_dates_shows_nothing() -> None:
+    story = clean()
+    timeless: dict[str, Any] = {"invoked_ns": None}
+    story.operations = [replace(each, **timeless) for each in story.operations]
+    assert isolation(story.run_events()).figures["floods"] == 0
+
+
 def test_kinds_that_are_asked_seldom_are_judged_together() -> None:
     """Three and three of two kinds are enough for a median of six; three and one are not."""
 
@@ -478,6 +520,7 @@ def test_a_flood_that_did_not_take_place() -> None:
     result = judged(CHECKER, story)
     assert result.verdict is Verdict.UNKNOWN and "a fault held" not in result.note
     assert set(result.figures.values()) == {0}
+    assert clause_of(result, "no-election").verdict is Verdict.UNKNOWN
 
 
 def test_controllers_that_are_no_brokers_have_no_data_requests() -> None:
@@ -553,6 +596,12 @@ def most_floods_do(story: Flooded) -> None:
 
 @PLANTED.violation("2 of 2 floods unsettled", "n1 listed n3, and then no longer", on=begun)
 def floods_have_a_broker_fenced(story: Flooded) -> None:
+    story.unsettled_turns(election=False)
+
+
+@PLANTED.violation("2 of 2 floods unsettled", "n1 listed n3, and then no longer", on=begun)
+def floods_have_a_broker_fenced_by_what_is_said_of_topics(story: Flooded) -> None:
+    story.lists = "describe-topics"
     story.unsettled_turns(election=False)
 
 
@@ -858,3 +907,187 @@ def test_what_nobody_was_asked_beside_a_flood_is_not_known() -> None:
     result = judged(CHECKER, story)
     for name in ("undelayed", "no-election", "none-fenced"):
         assert clause_of(result, name).compared == 0
+
+
+@pytest.mark.parametrize(("nodes", "compared"), [(1, 2), (2, 0)])
+def test_most_of_the_plans_nodes_have_to_tell(nodes: int, compared: int) -> None:
+    """The only one is; one of two is not."""
+    story = clean()
+    story.plan["nodes"] = dict(list(NODES.items())[:nodes])
+    story.observations = [each for each in story.observations if each.node == "n1"]
+    assert clause_of(judged(CHECKER, story), "no-election").compared == compared
+
+
+# --- parts, by themselves: to the ns
+
+MS = 1_000_000
+
+
+def answer(begin_ms: float, end_ms: float, index: int = 0, **more: Any) -> Operation:
+    given: dict[str, Any] = {"f": "describe-node", "node": "n1", "type": "ok", **more}
+    times = {"invoked_ns": round(begin_ms * MS), "completed_ns": round(end_ms * MS)}
+    return Operation(index=index, end=index + 1, **times, **given)
+
+
+def told(begin_ms: float, end_ms: float, says: str = "", in_vain: bool = False) -> Pair:
+    """Two answers at once, at both ends of a time."""
+    index = round(begin_ms) * 4
+    first, last = (
+        answer(at_ms, at_ms, index + more) for more, at_ms in enumerate((begin_ms, end_ms))
+    )
+    return Pair(first, last, in_vain, says)
+
+
+def flood_of(begin_ms: float, end_ms: float) -> parts.Flooded:
+    return parts.Flooded(
+        operation=answer(begin_ms, end_ms, round(begin_ms) * 4 + 2, f="flood"),
+        begin_ns=round(begin_ms * MS),
+        end_ns=round(end_ms * MS),
+        waited_ms={"n1": DATA_MS},
+        late_ms=0.0,
+        latest_ms=0.0,
+    )
+
+
+ONE = flood_of(1000, 5000)
+"""Which tells for 2 s more."""
+ALWAYS = [Stretch(0, FOREVER_NS, True)]
+
+
+def times_of(*floods: parts.Flooded, stretches: Sequence[Stretch] = ALWAYS) -> Times:
+    return Times([each.operation for each in floods], stretches, Machine())
+
+
+@pytest.mark.parametrize(
+    ("begin_ms", "end_ms", "beside"),
+    [(1000, 7000, True), (999, 7000, False), (1000, 7001, False)],
+)
+def test_what_is_told_beside_a_flood(begin_ms: float, end_ms: float, beside: bool) -> None:
+    assert told(begin_ms, end_ms).is_beside(ONE) == beside
+
+
+@pytest.mark.parametrize(
+    ("begin_ms", "end_ms", "around"),
+    [
+        (0, 10_000, True),
+        (0, 12_000, True),  # half of it
+        (0, 12_001, False),
+        (2000, 12_000, True),
+        (2000, 16_001, False),
+    ],
+)
+def test_who_was_asked_in_vain_most_of_a_flood_was_silent_for_it(
+    begin_ms: float, end_ms: float, around: bool
+) -> None:
+    assert told(begin_ms, end_ms, in_vain=True).is_around(ONE) == around
+    assert not told(begin_ms, end_ms).is_around(ONE), "it was not asked"
+
+
+@pytest.mark.parametrize(
+    ("spans", "count", "total"),
+    [
+        ([], 0, 0),
+        ([(0, 5)], 1, 5),
+        ([(0, 5), (5, 9)], 1, 9),
+        ([(0, 5), (6, 9)], 2, 8),
+        ([(0, 10), (2, 5), (6, 12)], 1, 12),
+    ],
+)
+def test_spans_that_overlap_are_one(
+    spans: Sequence[tuple[int, int]], count: int, total: int
+) -> None:
+    assert parts._merged(spans) == (count, total)
+
+
+def test_a_flood_is_over_two_seconds_after_its_end() -> None:
+    times, begin, till = times_of(ONE), 1000 * MS, 7_000_000_000
+    assert times.quiet(0, begin - 1) and not times.quiet(0, begin)
+    assert times.quiet(till + 1, FOREVER_NS) and not times.quiet(till, FOREVER_NS)
+
+
+def test_a_time_is_calm_from_a_faults_end_to_the_next_ones_begin() -> None:
+    times = times_of(stretches=[Stretch(5, 100, True), Stretch(100, 200, False)])
+    assert times.calm(5, 100)
+    assert not times.calm(4, 50) and not times.calm(5, 101) and not times.calm(120, 150)
+    assert times.calm(15, 50, 10) and not times.calm(14, 50, 10), "time to recover"
+    assert not times_of(stretches=[]).calm(0, 1)
+
+
+def test_a_flood_is_under_way_when_it_says_so() -> None:
+    story = Flooded()
+    done = story.end_flood(story.begin_flood(), after_ms=600.0, lasted_ms=4000.0)
+    (flood,) = parts._floods([done])
+    assert flood.begin_ns == done.began_ns + 600 * MS
+    assert flood.end_ns == flood.begin_ns + 4000 * MS
+
+
+@pytest.mark.parametrize(("at_ns", "over"), [(9, False), (10, True), (20, True), (21, False)])
+def test_a_snapshot_at_both_ends_of_its_time_is_one_of_that_time(at_ns: int, over: bool) -> None:
+    story = Flooded()
+    wrote(story, "n1")
+    (written,) = story.run_events().of(SnapshotWritten)
+    written = replace(written, at_ns=at_ns, within_ns=0)
+    assert parts._handed_over(10, 20, [written]) == over
+
+
+@pytest.mark.parametrize(
+    ("between", "in_vain"),
+    [((), False), ((CLIENT_TIMED_OUT,), True), (("NO_CLIENT",), False), (("NOT_LEADER",), False)],
+)
+def test_who_is_asked_in_vain_between_two_answers(between: Sequence[str], in_vain: bool) -> None:
+    story = Flooded()
+    asked = [answer(0, 1), *(answer(2, 3, type="fail", error=(code, "")) for code in between)]
+    story.observations = [*asked, answer(4, 5, 4)]
+    ((_, _, found),) = parts._reported_by_node(story.run_events(), parts.VIEWS)
+    assert found == in_vain
+
+
+@pytest.mark.parametrize(
+    ("begin_ms", "end_ms", "watches"),
+    [(1000, 2000, True), (5000, 6000, True), (5001, 6000, False), (0, 10_000, False)],
+)
+def test_who_watches_a_flood(begin_ms: float, end_ms: float, watches: bool) -> None:
+    assert bool(parts._watchers(ONE, [told(begin_ms, end_ms)])) == watches
+
+
+@pytest.mark.parametrize(("begin_ms", "count"), [(999.999, 0), (1000, 5), (5000, 5), (5000.001, 0)])
+def test_five_that_are_asked_while_it_goes_on_are_enough(begin_ms: float, count: int) -> None:
+    story = Flooded()
+    story.observations = [
+        *(answer(begin_ms, begin_ms + 1) for _ in range(5)),
+        *(answer(20_000, 20_001) for _ in range(5)),
+    ]
+    found = parts._beside_floods(story.run_events(), [ONE], times_of(ONE), 100)
+    assert sum(len(own) for own, _ in found.values()) == count
+
+
+def disturbed(floods: Sequence[parts.Flooded], stretches: Sequence[Stretch] = ALWAYS) -> Disturbed:
+    story = Flooded()
+    story.plan["recovery_s"] = 0
+    return Disturbed(story.run_events(), times_of(*floods, stretches=stretches), floods, 100)
+
+
+@pytest.mark.parametrize(("quiet_ms", "found"), [(6000, 0), (6001, 1)])
+def test_what_floods_do_twice_as_often_as_happens_without_one(quiet_ms: int, found: int) -> None:
+    """Each takes 3 s, of which two follow it; both did, and without one it happened once."""
+    floods = [flood_of(10_000 * number, 10_000 * number + 1000) for number in (1, 2)]
+    pairs = [told(10_000, 11_000, "a"), told(20_000, 21_000, "b")]
+    pairs.append(told(50_000, 50_000 + quiet_ms, "c"))
+    _, findings = disturbed(floods).by(pairs, parts.NO_ELECTION, "controller")
+    assert len(findings) == found
+
+
+def test_the_first_of_what_floods_did_is_shown() -> None:
+    begins = [10_000 * number for number in range(1, 12)]
+    floods = [flood_of(at_ms, at_ms + 1000) for at_ms in begins]
+    pairs = [told(at_ms, at_ms + 1000, f"at {at_ms}") for at_ms in begins]
+    _, (found,) = disturbed(floods).by(pairs, parts.NO_ELECTION, "controller")
+    assert found.message.endswith("; ".join(f"at {at_ms}" for at_ms in begins[:4]))
+    assert len(set(found.operations)) == 3 * 10
+
+
+def test_silence_around_a_flood_in_which_a_fault_held_is_not_the_floods() -> None:
+    silent = told(0, 10_000, in_vain=True)
+    assert disturbed([ONE])._beside(ONE, [silent]) == [silent]
+    later = [Stretch(0, 8000 * MS, True), Stretch(9000 * MS, FOREVER_NS, True)]
+    assert disturbed([ONE], later)._beside(ONE, [silent]) == []

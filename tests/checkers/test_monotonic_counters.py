@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from judging import assert_unknown, clause_of, judged, silent
 from planted_runs import OTHER, TOPIC, Story, assert_invalid, assert_valid, shown
 
-from checkers.monotonic_counters import MonotonicCounters, monotonic_counters
+from checkers.monotonic_counters import MonotonicCounters, _broker_epoch, monotonic_counters
+from framework.evidence.changes import BrokerRegistered
 from framework.verdict import Verdict
 
 CHECKER = MonotonicCounters()
@@ -118,6 +119,17 @@ def test_a_candidate_that_lost_stands_again_after_a_restart() -> None:
     assert_valid(monotonic_counters(story.run_events()))
 
 
+def test_who_forgot_its_leader_and_voted_again_is_told_both() -> None:
+    story = clean()
+    story.saved("c1", 3, leader=2, voted=2)
+    story.boot("c1", (3, -1, 3))
+    found = {each.message for each in monotonic_counters(story.run_events()).findings}
+    assert {" ".join(each.split()[1:4]) for each in found} == {
+        "forgot its leader",
+        "changed its vote",
+    }
+
+
 @PLANTED.violation("c1 came back without its quorum state")
 def quorum_state_gone_after_a_restart(story: Story) -> None:
     story.boot("c1")
@@ -211,6 +223,13 @@ def test_a_process_that_registers_again_may_keep_its_epoch() -> None:
     assert_valid(monotonic_counters(story.run_events()))
 
 
+def test_processes_that_nobody_names_are_not_one() -> None:
+    story = clean()
+    story.broker(12, 4, 9)
+    last = [replace(each, process=None) for each in story.run_events().of(BrokerRegistered)][-1]
+    assert list(_broker_epoch(last, last))
+
+
 @PLANTED.violation("partition epoch 4 after 2")
 def partition_epoch_jumps(story: Story) -> None:
     story.partition(12, 4, [4], leader=-1, leader_epoch=1)
@@ -291,6 +310,15 @@ def test_answer_of_which_no_time_is_known_is_of_no_process(time: str) -> None:
     answered = story.op("metadata", "t", None, older(), node="b1")
     story.operations[-1] = replace(answered, **timeless)
     assert_valid(monotonic_counters(story.run_events()))
+
+
+def test_answers_of_no_process_hide_none_of_one() -> None:
+    story = Story()
+    metadata(story, 5)
+    story.boot("b1")
+    for epoch in (3, 2):
+        metadata(story, epoch)
+    assert_invalid(monotonic_counters(story.run_events()), "b1 showed leader epoch 2", "after 3")
 
 
 def test_answer_during_a_restart_is_of_no_process() -> None:
@@ -445,10 +473,24 @@ def test_broker_that_was_hardly_asked_twice_shows_nothing(
     asked: int, verdict: Verdict | None
 ) -> None:
     story = Story()
-    for _ in range(asked):
+    for number in range(asked):
         metadata(story, 1)
-        story.alter(0, [4])
+        if number % 2:
+            story.alter(0, [4])
     assert clause_of(judged(CHECKER, story), "answers").verdict is verdict
+
+
+def test_where_nobody_tells_of_processes_only_what_brokers_were_given_is_compared() -> None:
+    story = Story()
+    story.plan = {**story.plan, "capabilities": []}
+    for _ in range(20):
+        metadata(story, 1)
+    found = clause_of(judged(CHECKER, story), "answers")
+    assert found.verdict is None and "nobody tells which answers" in found.note
+    for epoch in (1, 2, 3):
+        story.heartbeat(4, -1, answered=epoch)
+    found = clause_of(judged(CHECKER, story), "answers")
+    assert (found.verdict, found.compared) == (Verdict.VALID, 2)
 
 
 def test_clients_that_were_answered_nothing_saw_nothing() -> None:
