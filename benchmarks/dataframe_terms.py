@@ -52,9 +52,7 @@ def served_without_a_lease(read: Read) -> DataFrame:
     columns = ("node", "incarnation", "seq", "at_ns")
     leases = read(f"{EVENTS}/lease-granted").select(*columns, "end_ns")
     served = read(f"{EVENTS}/served").where("success").select(*columns)
-    both = served.withColumn("end_ns", f.lit(None).cast("long")).unionAll(
-        leases.select(*columns, "end_ns")
-    )
+    both = served.withColumn("end_ns", f.lit(None).cast("long")).unionAll(leases)
     until = Window.partitionBy("node", "incarnation").orderBy("seq")
     lease = f.last("end_ns", ignorenulls=True).over(until)
     judged = both.withColumn("lease", lease).where("end_ns is null and lease is not null")
@@ -79,9 +77,7 @@ SENTENCES: Final[Mapping[str, tuple[Callable[[Read], DataFrame], str]]] = {
 
 
 def reading(session: SparkSession, sealed: Path) -> Read:
-    return lambda name: session.read.parquet(
-        *map(str, sorted(sealed.glob(f"{name}.*parquet")) or [sealed / f"{name}.parquet"])
-    )
+    return lambda name: session.read.parquet(*map(str, sorted(sealed.glob(f"{name}.*parquet"))))
 
 
 def answer(sentence: Callable[[Read], DataFrame], read: Read) -> tuple[int, int]:

@@ -12,7 +12,7 @@ applied. What clients see of it by themselves is isr-linearizability's.
 """
 
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -236,8 +236,8 @@ class Counts:
 
     chain: int = 0
     """Of records."""
-    answers: Counter[int] = field(default_factory=Counter)
-    """By operation, of how many partitions it shows what a record made."""
+    answers: list[int] = field(default_factory=list)
+    """Operations, for each partition of which they show what a record made."""
     decisions: int = 0
     accepted: int = 0
     accepted_known: int = 0
@@ -272,7 +272,7 @@ def isr_chain(events: RunEvents) -> Outcome:
     findings += (replace(each, clause=ENOUGH.name) for each in few)
     findings += (replace(each, clause=WATERMARK.name) for each in held)
     by_clause: dict[str, Count] = {
-        CHAIN.name: counts.chain + CHAIN.sightings(counts.answers.elements()),
+        CHAIN.name: counts.chain + CHAIN.sightings(counts.answers),
         REQUESTS.name: _requests(counts, events),
         CLEAN.name: counts.elections,
         JOINS.name: _joins(counts, events),
@@ -514,8 +514,10 @@ class Judge:
             known.setdefault(link.version, link)
         for sight in partition.shown:
             made = known.get(sight.version)
-            self.counts.answers[sight.operation.index] += made is not None
-            if made is not None and made.state != sight.state:
+            if made is None:
+                continue
+            self.counts.answers.append(sight.operation.index)
+            if made.state != sight.state:
                 yield finding(
                     f"version {sight.version} has two states: {made.state} by the record at "
                     f"offset {made.offset}, {sight.state} by operation {sight.operation.index}",

@@ -61,9 +61,7 @@ def judge_runs(operations: pa.Table) -> pa.Table:
     being judged."""
     try:
         made = rows(by_topic(operations))
-        judged = (
-            judge(made, at_most=ONE_LOG.floor // 2).select(OUTCOME_ARROW.names).cast(OUTCOME_ARROW)
-        )
+        judged = judge(made, at_most=ONE_LOG.floor // 2)
         parts = cycle_outcomes.parts_of(made)
         of_cycles = cycle_outcomes.outcomes(*parts, NAME) if parts is not None else []
     except Exception as error:
@@ -74,7 +72,8 @@ def judge_runs(operations: pa.Table) -> pa.Table:
         return pa.concat_tables(judge_runs(run) for run in each)
     # What transactions show was counted with their keys.
     counted = [{**row, "clauses": as_json({ONE_LOG.name: 0})} for row in of_cycles]
-    return pa.concat_tables([judged, pa.Table.from_pylist(counted, OUTCOME_ARROW)])
+    plain = judged.select(OUTCOME_ARROW.names).cast(OUTCOME_ARROW)
+    return pa.concat_tables([plain, pa.Table.from_pylist(counted, OUTCOME_ARROW)])
 
 
 def by_topic(operations: pa.Table) -> pa.Table:

@@ -22,7 +22,7 @@ before the first one runs. Neither leaves a statement or a clause out.
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import groupby
@@ -57,13 +57,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(*(each.name for each in chosen), sep="\n")
         return 0
     python_form.draw_the_same()
-
-    def asked(target: Target) -> list[Mutant]:
-        before = _measured_before(target) if given.alive else None
-        mutants = mutants_of(target, given.sample)
-        return mutants if before is None else [m for m in mutants if m.key in before.alive]
-
-    return max(_measure(group, given.jobs, asked) for group in _of_the_same_tests(chosen))
+    before = {each.name: table.measured_before(each) for each in chosen} if given.alive else {}
+    groups = _of_the_same_tests(chosen)
+    return max(_measure(group, given.jobs, given.sample, before) for group in groups)
 
 
 def _of_the_same_tests(chosen: Sequence[Target]) -> list[list[Target]]:
@@ -75,17 +71,22 @@ def _of_the_same_tests(chosen: Sequence[Target]) -> list[list[Target]]:
     return [list(group) for _, group in groupby(sorted(chosen, key=tests), key=tests)]
 
 
-def _measured_before(target: Target) -> Measured | None:
-    """Of the code as it is."""
-    found = table.read().get(target.name)
-    return found if found is not None and found.digest == table.digest(target) else None
+def _asked(target: Target, sample: int | None, before: Measured | None) -> list[Mutant]:
+    """Of what was measured before those that were alive."""
+    if before is None:
+        return mutants_of(target, sample)
+    return [each for each in mutants_of(target) if each.key in before.alive]
 
 
 def _measure(
-    group: Sequence[Target], jobs: int, asked_of: Callable[[Target], Sequence[Mutant]]
+    group: Sequence[Target],
+    jobs: int,
+    sample: int | None,
+    before: Mapping[str, Measured | None],
 ) -> int:
+    """`before`: of targets of which only those alive are asked."""
     began = monotonic()
-    asked = [mutant for target in group for mutant in asked_of(target)]
+    asked = [each for target in group for each in _asked(target, sample, before.get(target.name))]
     modules = tuple(module for target in group for module in target.modules)
     try:
         outcome = run(replace(group[0], modules=modules), jobs, asked)
@@ -93,14 +94,16 @@ def _measure(
         print(f"tests fail without a mutant: {failed}", file=sys.stderr)
         return 1
     took_s = monotonic() - began
-    return max(_reported(target, outcome.of(target.modules), took_s) for target in group)
+    return max(
+        _reported(target, outcome.of(target.modules), before.get(target.name), took_s)
+        for target in group
+    )
 
 
-def _reported(target: Target, outcome: Outcome, took_s: float) -> int:
+def _reported(target: Target, outcome: Outcome, before: Measured | None, took_s: float) -> int:
     known, every = Known.read(), mutants_of(target)
     found = table.measured(target, outcome, len(every))
-    before = _measured_before(target)
-    if before is not None and {each.key for each in outcome.mutants} == set(before.alive):
+    if before is not None:
         found = replace(before, alive=found.alive, ran_out=before.ran_out + found.ran_out)
     table.write(target.name, found)
     by = table.counts(found, known)

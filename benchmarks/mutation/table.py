@@ -77,18 +77,29 @@ def digest(target: Target) -> str:
 
 def read(folder: Path = FOLDER) -> dict[str, Measured]:
     return {
-        path.relative_to(folder).with_suffix("").as_posix(): _measured(path.read_text())
+        path.relative_to(folder).with_suffix("").as_posix(): _measured(path)
         for path in sorted(folder.rglob("*.json"))
     }
 
 
-def _measured(text: str) -> Measured:
-    found = json.loads(text)
+def measured_before(target: Target, folder: Path = FOLDER) -> Measured | None:
+    """Of the target's code as it is now."""
+    path = _path(target.name, folder)
+    found = _measured(path) if path.exists() else None
+    return found if found is not None and found.digest == digest(target) else None
+
+
+def _path(name: str, folder: Path) -> Path:
+    return folder / f"{name}.json"
+
+
+def _measured(path: Path) -> Measured:
+    found = json.loads(path.read_text())
     return Measured(**{**found, "alive": tuple(tuple(each) for each in found["alive"])})
 
 
 def write(name: str, found: Measured, folder: Path = FOLDER) -> None:
-    path = folder / f"{name}.json"
+    path = _path(name, folder)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(asdict(found), indent=1, ensure_ascii=False) + "\n")
 

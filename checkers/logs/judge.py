@@ -16,7 +16,7 @@ import pyarrow as pa
 from checkers.logs.answers import groups, leaders
 from checkers.logs.cases import ANOMALIES, Counts, by_part
 from checkers.logs.log import Bools, Log, log
-from checkers.logs.order import Order, order, run_numbers
+from checkers.logs.order import Order, operation, order, run_numbers
 from checkers.logs.rows import OK, Flag, Kind
 from checkers.logs.sequences import (
     between_polls,
@@ -145,12 +145,10 @@ def _answers(whole: Log, rows: Ints) -> Ints:
 def _seen(whole: Log, rows: Ints, at_most: int | None) -> Ints:
     """By part: how many rows, of an operation no more than `at_most`."""
     if at_most is not None:
-        numbers = run_numbers(whole)
-        runs = np.array([numbers[run] for run, _ in whole.parts], np.int64)
-        operation = (runs[whole.part[rows]] << 40) | whole.index[rows]
-        rows = rows[np.argsort(operation, kind="stable")]
-        operation = np.sort(operation)
-        first = np.searchsorted(operation, operation)
+        numbers = operation(whole, rows)
+        by_number = np.argsort(numbers, kind="stable")
+        rows, numbers = rows[by_number], numbers[by_number]
+        first = np.searchsorted(numbers, numbers)
         rows = rows[np.arange(len(rows)) - first < at_most]
     return np.bincount(whole.part[rows], minlength=len(whole.parts))
 

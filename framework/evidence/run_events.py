@@ -52,9 +52,9 @@ class NemesisEvent:
     def looks(self) -> int:
         """So many looks in a row found the cluster settled. Older runs, which looked once, do not
         say."""
-        looks = (
-            self.value.get("looks", 1) if self.settled and isinstance(self.value, Mapping) else 0
-        )
+        if not self.settled or not isinstance(self.value, Mapping):
+            return 0
+        looks = self.value.get("looks", 1)
         return looks if isinstance(looks, int) else 0
 
 

@@ -27,7 +27,9 @@ FROZEN_S: Final = 0.5
 core for so long; which of the two, nobody can tell."""
 STAT: Final = Path("/proc/stat")
 PRESSURE: Final = Path("/proc/pressure")
-"""Files of it say how long somebody waited for disks (`io`), and for memory."""
+"""Files of it say how long somebody waited for something."""
+WAITED_FOR: Final = {"disk": "io", "memory": "memory"}
+"""In plan.json -> in PRESSURE."""
 _PER_S: Final = os.sysconf("SC_CLK_TCK")
 
 
@@ -140,6 +142,10 @@ def _waits_s(what: str) -> float:
         return 0.0
 
 
+def _waited_s() -> dict[str, float]:
+    return {name: _waits_s(what) for name, what in WAITED_FOR.items()}
+
+
 @contextmanager
 def watched(zero_ns: int) -> Iterator[dict[str, Json]]:
     """`machine` of plan.json, filled when the body has ended; empty where it cannot be measured.
@@ -159,22 +165,22 @@ def watched(zero_ns: int) -> Iterator[dict[str, Json]]:
     def clock_s() -> float:
         return (time.monotonic_ns() - zero_ns) / 1e9
 
-    taken, lost, disk, memory = every = Taken(), Taken(), Taken(), Taken()
+    every = {name: Taken() for name in ("took", "lost", *WAITED_FOR)}
     over = threading.Event()
 
     def watch() -> None:
-        at_s, last, waited = clock_s(), before, (_waits_s("io"), _waits_s("memory"))
-        for each in every:
+        at_s, last, waited = clock_s(), before, _waited_s()
+        for each in every.values():
             each.begin(at_s)
         while not over.wait(TICK_S):
             now_s, now = clock_s(), Load.of(STAT.read_text())
-            waits = (_waits_s("io"), _waits_s("memory"))
-            taken.tick(at_s, now_s, last, now)
-            lost.took(lost_s(now_s - at_s, last, now), now_s)
-            disk.took(waits[0] - waited[0], now_s)
-            memory.took(waits[1] - waited[1], now_s)
+            every["took"].tick(at_s, now_s, last, now)
+            every["lost"].took(lost_s(now_s - at_s, last, now), now_s)
+            waits = _waited_s()
+            for name, so_far_s in waits.items():
+                every[name].took(so_far_s - waited[name], now_s)
             at_s, last, waited = now_s, now, waits
-        for each in every:
+        for each in every.values():
             each.end(at_s)
 
     watcher = threading.Thread(target=watch, name="machine", daemon=True)
@@ -185,7 +191,6 @@ def watched(zero_ns: int) -> Iterator[dict[str, Json]]:
         over.set()
         watcher.join()
         spans: dict[str, Json] = {
-            name: [list(each) for each in of.spans]
-            for name, of in zip(("took", "lost", "disk", "memory"), every, strict=True)
+            name: [list(each) for each in of.spans] for name, of in every.items()
         }
         found.update({"cores": before.cores, **spans})

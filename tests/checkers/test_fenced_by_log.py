@@ -306,6 +306,15 @@ def registered(*, epoch: int = 7, before: bool = False) -> Story:
     return story
 
 
+def begin_with(story: Story, base: int, kind: str) -> None:
+    """The log begins with a record of broker 4's at `base`, above a snapshot."""
+    for node in VOTERS:
+        story.disks.cut(node, 0)
+        story.disks.snapshot(node, base, 1)
+        story.disks.begin(node, base)
+        story.disks.write(node, 1, kind, base=base, broker_id=4, broker_epoch=7)
+
+
 @pytest.mark.parametrize("before", [True, False])
 def test_registered_and_never_put_into_service(before: bool) -> None:
     """Nobody leased it anything under its epoch; a lease of the process before is over."""
@@ -359,11 +368,7 @@ def test_a_registration_that_is_not_fenced_puts_nobody_out_of_service() -> None:
 
 def test_a_new_process_is_fenced_where_the_log_begins_with_the_one_before() -> None:
     story = registered()
-    for node in VOTERS:
-        story.disks.cut(node, 0)
-        story.disks.snapshot(node, 5, 1)
-        story.disks.begin(node, 5)
-        story.disks.write(node, 1, "UnfenceBrokerRecord", base=5, broker_id=4, broker_epoch=7)
+    begin_with(story, 5, "UnfenceBrokerRecord")
     lies(story, "BrokerRecord", epoch=9)
     read(story, 7)
     story.wait(200)
@@ -376,11 +381,7 @@ def test_a_new_process_is_fenced_where_the_log_begins_with_the_one_before() -> N
 @pytest.mark.parametrize("base", [1, 5])
 def test_a_registration_above_a_snapshot_may_amend_one_in_service(base: int) -> None:
     story = registered()
-    for node in VOTERS:
-        story.disks.cut(node, 0)
-        story.disks.snapshot(node, base, 1)
-        story.disks.begin(node, base)
-        story.disks.write(node, 1, "BrokerRecord", base=base, broker_id=4, broker_epoch=7)
+    begin_with(story, base, "BrokerRecord")
     story.operations = story.operations[:1]
     read(story, base + 1)
     story.wait(200)

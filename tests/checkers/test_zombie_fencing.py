@@ -350,25 +350,19 @@ def asked_of_one_who_never_led(story: Story) -> None:
     story.heartbeat(5, 3, node="c3")
 
 
-def asked_of_a_later_leader_of_a_log_whose_beginning_is_gone(story: Story) -> None:
+def asked_of_a_later_leader_of_a_log_whose_beginning_is_gone(story: Story, base: int = 7) -> None:
     """Who led there nobody knows."""
     story.disks.evidence.clear()
     for node in VOTERS:
-        story.disks.begin(node, 7, dropped=True)
+        story.disks.begin(node, base, dropped=True)
     lies(story, "BrokerRecord", broker_id=5, broker_epoch=6)
     story.disks.lead(2, 2, *VOTERS)
-    read(story, 9, 2)
+    read(story, base + 2, 2)
     story.heartbeat(5, 3, node="c2")
 
 
 def asked_of_a_later_leader_of_a_log_that_lacks_its_first_record(story: Story) -> None:
-    story.disks.evidence.clear()
-    for node in VOTERS:
-        story.disks.begin(node, 1, dropped=True)
-    lies(story, "BrokerRecord", broker_id=5, broker_epoch=6)
-    story.disks.lead(2, 2, *VOTERS)
-    read(story, 3, 2)
-    story.heartbeat(5, 3, node="c2")
+    asked_of_a_later_leader_of_a_log_whose_beginning_is_gone(story, base=1)
 
 
 def of_a_record_that_was_never_committed(story: Story) -> None:
