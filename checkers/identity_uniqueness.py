@@ -1,16 +1,21 @@
 """Nothing is called by a name that something else has had (D.19).
 
 Topic ids, broker epochs, producer ids, (epoch, offset) pairs of the metadata log and of
-partition logs, snapshot ids: each stands for one thing, whoever shows it, and also where the
-record that made it was truncated afterwards. Controllers that live at one time have different
-ids.
+partition logs, snapshot ids: each stands for one thing, whoever shows it. Controllers that live at
+one time have different ids.
+
+A topic's id is told before its record is committed, and stays its own where that is truncated.
+Epochs of brokers and blocks of producer ids are nobody's until their record is committed: a later
+leader may give them anew (KIP-631, KIP-730).
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final
 
+from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
 from checkers.folds.values import heartbeat, heartbeat_answer, produce_of, revealed, topic_answer
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
@@ -36,7 +41,7 @@ from framework.evidence.kinds import (
     SnapshotWritten,
     either_of,
 )
-from framework.evidence.run_events import RunEvents, incarnations, unreported, voters
+from framework.evidence.run_events import RunEvents, from_no_disk, incarnations, unreported, voters
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
@@ -141,10 +146,13 @@ class Names:
 
 
 def identity_uniqueness(events: RunEvents) -> Outcome:
+    sure = committed_on_disks(events)
+    applied = from_no_disk(events.of(BrokerRegistered, ProducerIdsGiven))
+    committed = [*applied, *sure.records]
     kinds = [
         _topic_ids(events),
         _topics_created(events),
-        _broker_epochs(events),
+        _broker_epochs(events, committed),
         _broker_processes(events),
         _entries(events),
         _partition_entries(events),
@@ -152,11 +160,16 @@ def identity_uniqueness(events: RunEvents) -> Outcome:
         _producers(events),
     ]
     findings = [found for kind in kinds for found in kind.findings()]
-    blocks, found = _producer_blocks(events)
+    blocks = {each.offset: each for each in committed if isinstance(each, ProducerIdsGiven)}
+    following, found = _producer_blocks([blocks[offset] for offset in sorted(blocks)])
+    findings += found
+    # Where disks do not say what is committed, any block that is on one may be.
+    perhaps = events.of(ProducerIdsGiven) if sure.why else ()
+    named, found = _not_given_out(events, [*blocks.values(), *perhaps])
     findings += found
     again, found = _live_voters(events)
     findings += found
-    compared = Counter({PRODUCERS.name: blocks, VOTERS.name: again})
+    compared = Counter({PRODUCERS.name: following + named, VOTERS.name: again})
     for kind in kinds:
         compared[kind.clause.name] += kind.again
     figures = {kind.kind.replace(" ", "_"): kind.seen for kind in kinds}
@@ -235,13 +248,13 @@ def _topics_created(events: RunEvents) -> Names:
 # --- brokers ------------------------------------------------------------------------------
 
 
-def _broker_epochs(events: RunEvents) -> Names:
+def _broker_epochs(events: RunEvents, committed: Iterable[Change]) -> Names:
     """An epoch is of one broker id, whoever assigned or carried it."""
     names = Names("broker epoch", BROKERS)
-    given: Iterable[BrokerRegistered | LeaseGranted] = events.of(BrokerRegistered, LeaseGranted)
-    for each in given:
-        owner = ("broker", each.broker_id)
-        names.add(each.broker_epoch, Sighting(owner, evidence=(each,)))
+    for each in (*committed, *events.of(LeaseGranted)):
+        if isinstance(each, BrokerRegistered | LeaseGranted):
+            owner = ("broker", each.broker_id)
+            names.add(each.broker_epoch, Sighting(owner, evidence=(each,)))
     for answer in events.of(HeartbeatAnswered):
         if answer.accepted and answer.answered_epoch is not None:
             owner = ("broker", answer.broker_id)
@@ -371,45 +384,47 @@ def _producer(operation: Operation) -> int | None:
     return found if isinstance(found, int) and found >= 0 else None
 
 
-def _producer_blocks(events: RunEvents) -> tuple[int, list[Finding]]:
-    """Blocks of producer ids follow each other; a batch carries an id that was given out. Also how
-    many were held against another."""
-    findings = []
-    blocks: dict[int, ProducerIdsGiven] = {}
-    for each in events.of(ProducerIdsGiven):
-        blocks.setdefault(each.offset, each)
-    before: ProducerIdsGiven | None = None
-    for _, each in sorted(blocks.items()):
-        if before is not None and each.next_producer_id <= before.next_producer_id:
-            findings.append(
-                finding(
-                    f"the block of producer ids at offset {each.offset} ends at "
-                    f"{each.next_producer_id}, the one at offset {before.offset} at "
-                    f"{before.next_producer_id}",
-                    evidence=[before, each],
-                    clause=PRODUCERS.name,
-                )
-            )
-        before = each
-    if before is None:
-        return 0, findings
-    named = [each for each in events.of(PartitionAppended) if each.producer_id is not None]
-    findings += _not_given_out(named, before)
-    return len(blocks) - 1 + len(named), findings
+def _producer_blocks(blocks: Sequence[ProducerIdsGiven]) -> tuple[int, list[Finding]]:
+    """Of blocks of producer ids, in the order of the log, each follows the one before; and how many
+    were held against one."""
+    findings = [
+        finding(
+            f"the block of producer ids at offset {each.offset} ends at "
+            f"{each.next_producer_id}, the one at offset {before.offset} at "
+            f"{before.next_producer_id}",
+            evidence=[before, each],
+            clause=PRODUCERS.name,
+        )
+        for before, each in pairwise(blocks)
+        if each.next_producer_id <= before.next_producer_id
+    ]
+    return max(len(blocks) - 1, 0), findings
 
 
 def _not_given_out(
-    batches: Iterable[PartitionAppended], last: ProducerIdsGiven
-) -> Iterator[Finding]:
-    for batch in batches:
-        if batch.producer_id is not None and batch.producer_id >= last.next_producer_id:
-            yield finding(
-                f"{batch.node} appended a batch of producer id {batch.producer_id}; no block up to "
-                f"{last.next_producer_id} holds it",
-                evidence=[last, batch],
-                clause=PRODUCERS.name,
-            )
-            return
+    events: RunEvents, blocks: Sequence[ProducerIdsGiven]
+) -> tuple[int, list[Finding]]:
+    """Batches that carry a producer's id, and the first whose id is above all blocks. Without a
+    block the ids are of another system."""
+    if not blocks:
+        return 0, []
+    last = max(blocks, key=lambda each: each.next_producer_id)
+    named = [
+        (each.producer_id, each)
+        for each in events.of(PartitionAppended)
+        if each.producer_id is not None
+    ]
+    findings = [
+        finding(
+            f"{batch.node} appended a batch of producer id {producer_id}; no block up to "
+            f"{last.next_producer_id} holds it",
+            evidence=[last, batch],
+            clause=PRODUCERS.name,
+        )
+        for producer_id, batch in named
+        if producer_id >= last.next_producer_id
+    ]
+    return len(named), findings[:1]
 
 
 class IdentityUniqueness(RunChecker):
@@ -433,7 +448,7 @@ class IdentityUniqueness(RunChecker):
             SnapshotLoaded,
             PartitionAppended,
         ),
-        disk=(Change, Appended, PartitionAppended, SnapshotFile),
+        disk=(*DISK_KINDS, PartitionAppended),
         fs=FS,
         faults=True,
     )

@@ -317,6 +317,52 @@ def test_disks_are_enough_for_batches() -> None:
         assert clause_of(judged(CHECKER, story), "batches").verdict is verdict
 
 
+def given_on_disk(story: Story, node: str, epoch: int, *, broker: int, upto: int) -> None:
+    """A registration, whose epoch is its offset, and a block of producer ids."""
+    at = story.disks.ends[node]
+    story.disks.write(node, epoch, "BrokerRecord", broker_id=broker, broker_epoch=at)
+    story.disks.write(
+        node, epoch, "ProducerIdsRecord", broker_id=broker, broker_epoch=at, next_producer_id=upto
+    )
+
+
+@pytest.mark.parametrize("upto", [1_000, 2_000])
+def test_what_was_never_committed_may_be_given_anew(upto: int) -> None:
+    """A leader dies with what nobody else has, and the next one gives the same to others; what it
+    had given was never told."""
+    story = Story()
+    for node in ("c1", "c2", "c3"):
+        story.disks.fill(1, 4, node)
+        given_on_disk(story, node, 1, broker=3, upto=500)
+    given_on_disk(story, "c1", 1, broker=4, upto=3_000)
+    for node in ("c2", "c3"):
+        given_on_disk(story, node, 2, broker=5, upto=upto)
+    batch(story, "b1", 4, 1, upto - 1)
+    assert not identity_uniqueness(story.run_events()).findings
+    batch(story, "b1", 6, 2, 2_500)
+    (found,) = identity_uniqueness(story.run_events()).findings
+    assert found.message == (
+        f"b1 appended a batch of producer id 2500; no block up to {upto} holds it"
+    )
+    story.disks.wrong["c3"] = "it is torn"  # so that what c1 had given may be committed
+    assert not identity_uniqueness(story.run_events()).findings
+
+
+def test_what_was_committed_is_given_once() -> None:
+    """By disks alone, also where nobody tells that it applied it."""
+    story = Story()
+    for node in ("c1", "c2", "c3"):
+        story.disks.fill(1, 1, node)
+        given_on_disk(story, node, 1, broker=4, upto=2_000)
+        story.disks.write(node, 1, "BrokerRecord", broker_id=5, broker_epoch=1)
+        given_on_disk(story, node, 1, broker=6, upto=2_000)
+    found = [each.message for each in identity_uniqueness(story.run_events()).findings]
+    assert found == [
+        "broker epoch 1 is broker/4 and broker/5",
+        "the block of producer ids at offset 5 ends at 2000, the one at offset 2 at 2000",
+    ]
+
+
 def batch_on_disk(story: Story, node: str, crc: int) -> None:
     story.disks.tell(
         PartitionAppended,

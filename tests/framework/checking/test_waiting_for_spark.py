@@ -5,7 +5,6 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from queue import Queue
@@ -49,14 +48,13 @@ def sessions(monkeypatch: pytest.MonkeyPatch) -> Sessions:
 
 def test_who_waits_is_reported_for_what_however_long_it_takes(sessions: Sessions) -> None:
     news: list[str] = []
-    go_on: list[Callable[[], None]] = [sessions.may_start.set]
     compiled = threading.Event()
-    go_on.append(compiled.set)
 
     def say(line: str) -> None:
+        """Whatever is waited for is done once that was said."""
         news.append(line)
-        if go_on:
-            go_on.pop(0)()
+        done = sessions.may_start if "Spark is starting" in line else compiled
+        done.set()
 
     steps = [("kernels are compiled", lambda session: compiled.wait(120))]
     with Background("local", steps) as spark:
