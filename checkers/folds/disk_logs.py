@@ -140,7 +140,7 @@ def _common(leaders: Sequence[DiskLog]) -> tuple[int, dict[int, Entry]]:
 def _records(events: RunEvents, leaders: Sequence[str], end: int) -> list[Change]:
     """What is known of them below `end`: where the first leader has all, nobody else is asked."""
     known: dict[int, Change] = {}
-    left = from_disks(events.of(Appended, Truncated, LogBegan, Change))
+    left = from_disks(events.of(Truncated, LogBegan, Change))
     for node in leaders:
         if len(known) < end:
             known = folded(_changes, left.get(node, ())) | known
@@ -150,22 +150,14 @@ def _records(events: RunEvents, leaders: Sequence[str], end: int) -> list[Change
 
 def _changes(left: Iterable[Evidence]) -> dict[int, Change]:
     """By offset, those of the log that a node's last process left."""
-    found, log = dict[int, Change](), 0
+    found: dict[int, Change] = {}
     for each in left:
         match each:
             case Change():
                 found[each.offset] = each
-            case Appended():
-                log = each.end_offset
             case Truncated(end_offset=end):
-                log = _cut(found, end, log)
-            case LogBegan(offset=start, dropped=dropped):
-                log = max(_cut(found, 0, log) if dropped else log, start)
+                while found and next(reversed(found)) >= end:
+                    found.popitem()
+            case LogBegan(dropped=True):
+                found.clear()
     return found
-
-
-def _cut(found: dict[int, Change], end: int, log: int) -> int:
-    """Where the log ends now."""
-    for offset in range(end, log):
-        found.pop(offset, None)
-    return min(log, end)

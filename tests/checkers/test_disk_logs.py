@@ -131,6 +131,21 @@ def test_record_in_the_place_of_one_that_was_cut_off() -> None:
     assert {each.node for each in found.records} == {"c1"}
 
 
+def test_records_of_a_log_that_begins_anew_are_told_by_who_has_them() -> None:
+    """A snapshot of another node takes the place of all that a log had, also of what was cut off;
+    one of its own of nothing."""
+    disks = agreed()
+    disks.fill(1, 2, "c1")
+    disks.cut("c1", 5)
+    disks.snapshot("c1", 4, 1)
+    disks.begin("c1", 4, dropped=True)
+    disks.fill(2, 2, *VOTERS)
+    assert [each.node for each in committed(disks).records] == ["c2"] * 4 + ["c1"] * 2
+    disks.snapshot("c1", 6, 2)
+    disks.begin("c1", 6)
+    assert [each.node for each in committed(disks).records] == ["c2"] * 4 + ["c1"] * 2
+
+
 def test_nothing_is_sure_where_a_voter_was_not_read() -> None:
     disks = agreed()
     disks.lost = {"c2"}
@@ -204,9 +219,11 @@ def test_a_log_is_what_is_left_of_it() -> None:
 
 
 def test_a_node_whose_log_was_not_found_has_none() -> None:
-    disks = agreed()
-    disks.lost = {"c2"}
-    assert sorted(disk_logs(disks.all())) == ["c1", "c3"]
+    """Whatever else it left."""
+    found = [
+        each for each in agreed().all() if not (isinstance(each, LogOnDisk) and each.node == "c2")
+    ]
+    assert sorted(disk_logs(found)) == ["c1", "c3"]
 
 
 def test_nothing_sure_is_nothing_at_all() -> None:
