@@ -156,13 +156,12 @@ def convergence(events: RunEvents, options: ConvergenceOptions = ConvergenceOpti
     if why is not None or mark is None:
         outcome = weighed(counts | unreported, digests)
         return outcome if digests else replace(outcome, verdict=Verdict.UNKNOWN, note=why or "")
-    stop = _stop_ns(events, mark)
-    ending = Ending(mark, _due_ns(events, mark, stop, round(options.catch_up * 1e9)), stop)
+    stop, upset = _stop_ns(events, mark), Upset.of(events)
+    ending = Ending(mark, _due_ns(upset, mark, stop, round(options.catch_up * 1e9)), stop)
     before = sorted(
         (each for each in events.evidence if earliest_ns(each) < ending.stop_ns),
         key=lambda each: (each.at_ns, each.seq),
     )
-    upset = Upset.of(events)
     tried = _tried(events.operations, upset)
     to_lead, leaderless = _leaderless(events.operations, before, ending, upset)
     findings = [
@@ -200,11 +199,12 @@ def _unreported(plan: Mapping[str, Recorded]) -> dict[str, str]:
     return {clause.name: why for clause, why in reasons if why}
 
 
-def _due_ns(events: RunEvents, mark: int, stop: int, catch_up_ns: int) -> int:
+def _due_ns(upset: Upset, mark: int, stop: int, catch_up_ns: int) -> int:
     """Of what came after the mark, the last seconds need not be everywhere; of those the machine
-    has to have given as many."""
-    machine = events.machines.of_node(*_nodes_of(events.plan))
-    return machine.since_ns(stop, min(catch_up_ns, stop - mark))
+    has to have given as many: where it upset what had settled, as many as getting over that
+    takes."""
+    owed_ns = max(catch_up_ns, upset.recovery_ns) if upset.at(stop) else catch_up_ns
+    return upset.machine.since_ns(stop, min(owed_ns, stop - mark))
 
 
 def _had_no_time(events: RunEvents) -> bool:

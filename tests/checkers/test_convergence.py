@@ -517,6 +517,28 @@ def took(story: Story, lasts_ms: int, took_ms: int | None = None) -> Story:
     return story
 
 
+@pytest.mark.parametrize(
+    ("took_ms", "recovery_s", "accused"),
+    [(12_000, 10, False), (12_000, 5, True), (9_000, 10, True), (0, 10, True)],
+)
+def test_who_was_upset_by_the_machine_comes_to_what_is_committed_once_it_is_over_that(
+    took_ms: int, recovery_s: float, accused: bool
+) -> None:
+    """Leaders are lost, and brokers fenced, while nobody gets a core for most of the last 14 s: as
+    much as recovery takes has been given since 22 s before the end, or since 17 s."""
+    story = took(clean(lagging="b1", quiet_ms=20_000), 14_000, took_ms)
+    story.plan = {**story.plan, "recovery_s": recovery_s}
+    begin = story.events[0].time_ns
+    for late in (story.hw("b1", 19, 1, role="observer"), story.state("b1", 19)):
+        story.events[story.events.index(late)] = replace(late, time_ns=begin)
+    found = [each.message for each in convergence(story.run_events()).findings]
+    assert (
+        found
+        == ["b1 had come to offset 19 at the end; c1 reported 20 committed 20.0 s before the end"]
+        * accused
+    )
+
+
 def read_after(took_ms: int) -> Story:
     """A topic is, after the machine had no time for so long."""
     story = took(clean(), took_ms)
