@@ -9,13 +9,14 @@ import pytest
 
 from benchmarks.kafka_log import table as numbered
 from benchmarks.kafka_log import write
-from checkers.kafka_log import KafkaLog, judge_runs
+from checkers.kafka_log import KafkaLog, by_topic, judge_runs
 from checkers.logs.judge import judge
 from checkers.logs.rows import rows
 from framework.checking.foreign import check_histories, find_histories, need_model
 from framework.checking.results import CheckerResult, checker_result
 from framework.errors import UsageError
 from framework.plugins import registry
+from framework.plugins.capabilities import unmet
 from framework.plugins.checker import Tables
 from framework.testing.judging import each_run
 from framework.verdict import Verdict
@@ -33,19 +34,29 @@ def test_it_is_found_by_its_name() -> None:
     assert isinstance(registry.load("checkers", "kafka-log"), KafkaLog)
 
 
+@pytest.mark.parametrize(
+    ("able", "applies"),
+    [("log-operations", True), ("transaction-operations", True), ("topic-operations", False)],
+)
+def test_it_is_for_whatever_has_logs(able: str, applies: bool) -> None:
+    assert (unmet(KafkaLog.requires, [able]) is None) == applies
+
+
 def test_runs_are_judged_apart_on_spark(spark: Any) -> None:
-    operations = pa.concat_tables([table(events, run) for run, events in RUNS.items()])
+    runs = {**RUNS, "anew": made_anew(knew="one")}
+    operations = pa.concat_tables([table(events, run) for run, events in runs.items()])
     frame = spark.createDataFrame(operations)
     tables = Tables(
         spark=spark, runs=[], operations=frame, nemesis=None, faults=None, each=each_run(spark, [])
     )
     found = [row.asDict() for row in KafkaLog().check(tables).collect()]
-    verdicts = {run: {row["verdict"] for row in found if row["run"] == run} for run in RUNS}
+    verdicts = {run: {row["verdict"] for row in found if row["run"] == run} for run in runs}
     assert verdicts == {
         "clean": {"VALID"},
         "single": {"VALID"},
         "wrong": {"INVALID"},
         "odd": {"UNKNOWN"},
+        "anew": {"VALID"},
     }
     (odd,) = [row for row in found if row["run"] == "odd"]
     assert "index 0: the result of 'send' is 7" in odd["note"]
@@ -98,9 +109,14 @@ def test_topics_of_one_name_are_judged_apart(knew: str) -> None:
     }
 
 
+def test_operations_whose_topic_is_certain_are_kept_once() -> None:
+    operations = table(made_anew(knew="two"))
+    assert sorted(by_topic(operations)["index"].to_pylist()) == operations["index"].to_pylist()
+
+
 def test_what_a_deletion_does_not_concern_keeps_its_key() -> None:
-    """Partitions of other topics, those of a topic whose deletion was refused, and what groups
-    committed."""
+    """Partitions of other topics, those of a topic whose deletion was refused, or of one that no
+    other followed, and what groups committed."""
 
     def event(f: str, key: str, asked: Any, result: Any, type_: str = "ok") -> Events:
         own = {"process": 0, "f": f, "key": key}
@@ -123,11 +139,13 @@ def test_what_a_deletion_does_not_concern_keeps_its_key() -> None:
     events = [*two_lives("t", "ok"), *two_lives("u", "info")]
     events += event("create", "tt", {}, {"topic_id": "tt-1"}) + produced("tt", 1, 0, "tt-1")
     events += event("delete", "tt", None, None, "fail") + produced("tt", 2, 1, "tt-1")
+    events += event("create", "v", {}, {"topic_id": "v-1"}) + produced("v", 1, 0, "v-1")
+    events += event("delete", "v", None, None)
     events += event("commit", "t/0", {"group": "g", "generation": 1, "offset": 1}, None)
     found = judge_runs(table([*events, *TRANSACTION])).to_pylist()
     lives = ("t/0 of t-1", "t/0 of t-2", "u/0 of u-1", "u/0 of u-2")
     assert {row["key"]: row["verdict"] for row in found} == dict.fromkeys(
-        ("", "1", "t/0", *lives, "tt/0"), "VALID"
+        ("", "1", "t/0", *lives, "tt/0", "v/0"), "VALID"
     )
 
 
@@ -181,8 +199,17 @@ def test_a_run_that_cannot_be_judged_keeps_no_other_from_it() -> None:
     assert {row["run"] for row in others} == {"single", "wrong"}
 
 
+def test_a_run_says_in_one_line_why_it_cannot_be_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: pa.Table) -> pa.Table:
+        raise ValueError("too big\nby far")
+
+    monkeypatch.setattr("checkers.kafka_log.rows", fails)
+    (failed,) = judge_runs(table(RUNS["single"])).to_pylist()
+    assert failed["note"] == "the checker failed: ValueError: too big"
+
+
 def test_cycles_are_an_outcome_of_the_run() -> None:
-    """Two transactions that polled what the other had not committed yet."""
+    """Two transactions, counted with their keys, polled what the other had not committed yet."""
     events: Events = []
     for process, own in enumerate([1, 2]):
         asked = [["send", own, "v"], ["poll"]]
@@ -197,6 +224,7 @@ def test_cycles_are_an_outcome_of_the_run() -> None:
         "2": "VALID",
     }
     assert found[""]["checker"] == "kafka-log" and "G1c" in found[""]["findings"]
+    assert json.loads(found[""]["clauses"]) == {"one-log": 0}
 
 
 def written(folder: Path, name: str, events: Events) -> Path:

@@ -410,12 +410,25 @@ def test_a_fault_excuses_a_cache_that_is_behind() -> None:
     assert not [each for each in found.findings if each.clause == "keeps-up"]
 
 
+def test_nothing_is_owed_under_a_fault_however_long_ago_it_was_acknowledged() -> None:
+    story = Story()
+    story.plan = {**PLAN, "recovery_s": 2}
+    story.create("t")
+    topic(story, "t", TOPIC)
+    begun_ns = story.now_ns
+    story.wait(5_000)
+    read(story, "t", None, "b3")
+    assert_invalid(metadata_cache(story.run_events()), "had been acknowledged at")
+    story.inject(healed=False, injected_ns=begun_ns, healed_ns=None)
+    assert not metadata_cache(story.run_events()).findings
+
+
 def test_another_process_may_begin_anew() -> None:
     story = clean()
     with_kill = story.inject(fault="kill", lasts_ms=20, victims={"b2": []})
     assert with_kill.ends_processes
     read(story, "t", None, "b2")
-    found = metadata_cache(story.run_events())
+    found = judged(CHECKER, story)
     assert not [each for each in found.findings if each.clause == "points-rise"]
 
 
@@ -486,6 +499,17 @@ def test_what_nodes_reported_beyond_their_disks_never_was() -> None:
     assert_invalid(metadata_cache(story.run_events()), "at none of its points")
 
 
+def test_nor_what_they_reported_beside_all_that_the_disks_have() -> None:
+    story = Story()
+    story.create("t")
+    for at, (kind, fields) in enumerate(WRITTEN):
+        record(story, kind, **fields)
+        story.apply("c1", at, kind, **fields)
+    story.partition(len(WRITTEN), 1, [5])
+    read(story, "t", shows(isr=[5]))
+    assert_invalid(metadata_cache(story.run_events()), "at none of its points", "ISR [5]")
+
+
 def test_without_disks_nodes_say_it_if_nothing_is_missing() -> None:
     story = Story()
     story.create("t")
@@ -516,6 +540,18 @@ def test_of_answers_that_overlap_the_latest_point_counts_for_those_behind() -> N
     read(story, "t", shows(isr=[4, 5]), "b3")
     found = metadata_cache(story.run_events())
     assert {each.clause for each in found.findings} == {"points-rise"}
+
+
+def test_what_has_ended_counts_while_another_answer_is_still_to_come() -> None:
+    story = clean()
+    partition(story, TOPIC, 3, isr=[5])
+    first = story.invoke("metadata", "t", node="b3")
+    second = story.invoke("metadata", "t", node="b3")
+    story.complete(first, "ok", shows(isr=[5]))
+    third = story.invoke("metadata", "t", node="b3")
+    story.complete(second, "ok", shows())
+    story.complete(third, "ok", shows(isr=[4, 5]))
+    assert_invalid(metadata_cache(story.run_events()), "which the same process had reached")
 
 
 def test_a_machine_that_gave_nothing_excuses_a_cache_that_is_behind() -> None:
@@ -595,6 +631,21 @@ def test_of_which_process_an_answer_is_while_one_is_killed_nobody_knows() -> Non
     assert_invalid(metadata_cache(story.run_events()), "at none of its points")
 
 
+def test_answers_of_a_process_that_nobody_knows_may_be_of_the_first_point() -> None:
+    """And are none that could have gone back."""
+    story = Story()
+    story.create("t")
+    story.create("u", OTHER)
+    topic(story, "t", TOPIC)
+    asked = [story.invoke("metadata", "t", node="b2") for _ in range(5)]
+    story.inject(fault="kill", lasts_ms=20, victims={"b2": []})
+    for each in asked:
+        story.complete(each, "ok", None)
+    outcome = metadata_cache(story.run_events())
+    assert_valid(outcome)
+    assert outcome.clauses["points-rise"] == 0
+
+
 def test_only_what_is_wrong_is_named() -> None:
     story = clean()
     listed(story, "b3", t=shows(leader=5))
@@ -621,6 +672,14 @@ def test_acknowledgements_of_topics_that_the_log_lacks_owe_nothing() -> None:
     assert_invalid(metadata_cache(story.run_events()), "create of v")
 
 
+def test_a_delete_that_the_log_lacks_is_no_fault_of_a_cache() -> None:
+    story = clean()
+    story.delete("t", TOPIC)
+    story = _settled_late(story)
+    read(story, "t", shows(), "b3")
+    assert_valid(metadata_cache(story.run_events()))
+
+
 def test_an_acknowledgement_without_a_time_owes_nothing() -> None:
     story = clean()
     story.create("v", V).completed_ns = None
@@ -638,6 +697,22 @@ def test_what_was_refused_is_no_change() -> None:
     listed(story)
     result = judged(CHECKER, story)
     assert "hardly a change" in clause_of(result, "one-point").note
+
+
+@pytest.mark.parametrize(("made", "occasion"), [(1, False), (2, True)])
+def test_how_many_changes_are_an_occasion(made: int, occasion: bool) -> None:
+    story = Story()
+    for name, topic_id in (("t", TOPIC), ("u", OTHER))[:made]:
+        story.create(name, topic_id)
+        topic(story, name, topic_id)
+    note = clause_of(judged(CHECKER, story), "one-point").note
+    assert ("hardly a change" not in note) == occasion
+
+
+def test_an_answer_may_say_nothing_of_partitions() -> None:
+    story = clean()
+    read(story, "t", {"topic_id": TOPIC})
+    assert_valid(metadata_cache(story.run_events()))
 
 
 @pytest.mark.parametrize(("again", "enough"), [(3, False), (4, True)])

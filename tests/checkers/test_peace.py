@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from checkers.folds.peace import FOREVER_NS, owed
-from framework.evidence.run_events import FaultRecord
+from checkers.folds.peace import FOREVER_NS, Upset, missed_by_ns, owed
+from framework.evidence.machine import Machine
+from framework.evidence.run_events import FaultRecord, RunEvents
 
 VOTER = {"votes": True, "roles": ["controller"]}
 BROKER = {"votes": False, "roles": ["broker"]}
@@ -84,3 +85,40 @@ def test_faults_at_one_time_take_away_together() -> None:
 def test_a_fault_that_is_not_over() -> None:
     assert stretches(APART, hit("b1", until=None)) == [(0, 10, True), (10, -1, False)]
     assert stretches(APART, hit("b1", "b2", until=None)) == [(0, 10, True)]
+
+
+# --- who is missed, and what a machine may have done --------------------------------------
+
+S_NS = 1_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("over_s", "missed_s"),
+    [(None, 52), (31, 52), (49, 69), (50, 70), (51, 52)],
+    ids=["never", "long ago", "shortly before", "right then", "later"],
+)
+def test_who_is_missed_may_first_have_had_to_get_over_a_fault(
+    over_s: int | None, missed_s: int
+) -> None:
+    """From 50 s on these are left alone."""
+    fault = hit("b1", until=None if over_s is None else over_s * S_NS)
+    events = RunEvents(faults=[fault], plan={"recovery_s": 20, "fencing_s": 2})
+    assert missed_by_ns(events, ["b2"], 50 * S_NS) == missed_s * S_NS
+
+
+@pytest.mark.parametrize(("took_ms", "upset"), [(1_900, False), (2_000, False), (2_001, True)])
+def test_a_machine_that_gave_less_than_a_third_of_three_seconds_upsets(
+    took_ms: int, upset: bool
+) -> None:
+    """Until the system has got over that."""
+    machine = Machine.of([[10_000, 13_000, took_ms]])
+    by = Upset(machine, 5 * S_NS)
+    assert by.at(13 * S_NS) == by.at(15 * S_NS) == upset
+    assert not by.at(9 * S_NS) and not by.at(20 * S_NS)
+
+
+def test_one_node_that_got_nothing_is_enough() -> None:
+    waited = {"b1": [[10_000, 13_000, 0]], "b2": [[10_000, 13_000, 3_000]]}
+    plan = {"nodes": APART, "recovery_s": 5, "machine": {"took": [], "nodes": waited}}
+    assert Upset.of(RunEvents(plan=plan)).at(13 * S_NS)
+    assert not Upset.of(RunEvents(plan={**plan, "nodes": {"b1": BROKER}})).at(13 * S_NS)
