@@ -203,7 +203,7 @@ def _counts(
             if operation.f == "metadata" and (life := lives.of(operation)) is not None
         )
         caches = _beside(CACHES, cached)
-        if caches < CACHES.floor and _asked_again(events.operations) < CACHES.floor:
+        if _asked_again(events.operations) < CACHES.floor:
             caches = "hardly a broker was asked again of a topic"
         if settled_at < float("inf"):
             known = (_known_before(own, settled_at) for own in partitions.values())

@@ -65,8 +65,8 @@ class Goal:
     replicas: Replicas
     change: Change
     since_ns: int
-    cancels: bool = False
-    first: bool = False
+    cancels: bool
+    first: bool
 
 
 def goals(log: CommittedLog) -> Iterator[Goal]:
@@ -150,7 +150,7 @@ def misplaced(
     for read in operations:
         if read.f not in ("describe", "follow") or read.phase != "final" or not read.ok:
             continue
-        for shown in partitions_shown(read) if read.result else ():
+        for shown in partitions_shown(read):
             key = f"{read.key}/{shown['partition']}"
             own, replicas = wishes.get(key, ()), shown.get("replicas")
             last = last_goals(own)

@@ -251,7 +251,8 @@ def player(story: LogStory) -> None:
     let_go(story)
     value = {"broker_id": 4, "broker_epoch": story.epochs[4], "target": "leaving"}
     answer = {"broker_epoch": story.epochs[4], "next_state": "leaving"}
-    story.op("heartbeat", "broker-4", value, answer)
+    for each in (None, "leaving", answer):
+        story.op("heartbeat", "broker-4", value, each)
 
 
 def drain(story: Story, granted: bool | None = True) -> None:
@@ -260,8 +261,10 @@ def drain(story: Story, granted: bool | None = True) -> None:
 
 
 def drained_in_silence(story: LogStory) -> None:
-    """It was let go as it was; it and the controllers leave out what they said to each other."""
+    """It was let go as it was; it and the controllers leave out what they said to each other. Of
+    another the client does not say which it was."""
     drain(story, granted=False)
+    story.op("drain", "broker-5", None, {"reason": "r", "granted": True})
     going = story.invoke("drain", "broker-4")
     story.fence(4)
     story.complete(going, "ok", {"reason": "r", "granted": True, "broker_id": 4})
@@ -737,6 +740,7 @@ def test_each_drained_broker_has_to_be_known() -> None:
     story.op("drain", "broker-5", type="info")
     story.op("drain", "broker-5", None, {"granted": True}, type="fail", error="X")
     story.op("drain", "broker-5", None, "gone")
+    story.op("start", "broker-5", None, {"granted": True})
     assert compared(story)["hands-over"] == (1, 4)
     assert compared(story)["leads-no-more"] == (1, 4)
 
@@ -881,6 +885,21 @@ def test_by_clients_and_disks_alone_a_broker_was_let_go_as_it_should() -> None:
     assert result.verdict is Verdict.VALID, result.note
     valid = {each.name for each in result.clauses if each.verdict is Verdict.VALID}
     assert valid == {"clients-go-on"}, "one broker that was let go is one sighting"
+    assert result.figures["max_grant_ms"] == 501.0, "from the client's question to its answer"
+
+
+def test_by_disks_a_broker_of_whose_grant_its_node_tells_was_let_go_once() -> None:
+    """Though nobody tells when it was fenced, then or before."""
+    story = begun(VOTERS)
+    fenced_with_what_it_led(story)
+    story.register(4)
+    story.unfence(4)
+    let_go(story)
+    granted(story)
+    drained(story)
+    story.events = [each for each in story.events if each.type == "heartbeat"]
+    outcome = controlled_shutdown_safety(story.run_events())
+    assert outcome.figures["grants"] == 1 and not outcome.findings
 
 
 def test_by_clients_alone_a_partition_was_refused_that_another_could_take() -> None:
@@ -1042,6 +1061,13 @@ def test_system_that_tells_nothing_and_leaves_nothing_is_judged_by_its_clients()
     (why,) = {counts[each] for each in ("hands-over", "leads-no-more", "all-had-read")}
     assert why == "by the run's settings its nodes write no events"
     assert counts["clients-go-on"] == 4
+
+
+def test_system_that_tells_nothing_may_have_let_go_who_was_gone_late() -> None:
+    story = begun()
+    drain(story, granted=None)
+    counts = controlled_shutdown_safety(mute(story).run_events()).clauses
+    assert counts["clients-go-on"] == "by the run's settings its nodes write no events"
 
 
 def test_broker_that_nobody_asked_to_leave_is_compared_if_that_is_enough() -> None:

@@ -479,6 +479,16 @@ def test_caches_that_say_what_has_gone_are_compared_with_who_read_that() -> None
     assert (settled.name, settled.compared) == ("settled-caches", 3)
 
 
+def test_caches_are_compared_with_what_others_showed_where_nobody_else_read() -> None:
+    story = Answers()
+    story.cache("b1", leader_epoch=1)
+    story.final()
+    for node in ("b1", "b2", "b3"):
+        story.cache(node, leader_epoch=1)
+    settled = judged(story).clauses[-1]
+    assert (settled.name, settled.compared) == ("settled-caches", 3)
+
+
 def test_one_answer_contradicts_nothing() -> None:
     story = Answers()
     story.read(0)

@@ -142,6 +142,7 @@ def test_a_goal_is_asked_for_before_somebody_applied_it_and_once() -> None:
     both = wishes_of([wished(0, [3, 1]), wished(2, None)])
     assert list(unasked([goal, back, again], both)) == [again], "granted twice"
     assert list(unasked([goal], wishes_of([wished(0, None)]))) == [goal], "it cancels nothing"
+    assert list(unasked([back], wishes_of([wished(0, [7])]))) == [back], "nobody cancelled it"
     assert list(unasked([goal], wishes_of([wished(0, [3, 1], invoked_ns=None)]))) == []
 
 
