@@ -24,7 +24,7 @@ def latest_before(
     """For each row, the one of the greatest worth among those of its group that had ended before
     it was invoked, the first to end of equal ones; -1: none. `by_index`, `by_end`: the rows in the
     order of (group, index) and (group, end)."""
-    made = np.full(len(index), -1, np.int64)
+    made = np.empty(len(index), np.int64)
     best, at = -1, 0
     for n in range(len(by_index)):
         row = by_index[n]
@@ -227,7 +227,7 @@ def stale_answers(
             written[reported] = max(written[reported], until[row])
         elif asks[row]:
             by = latest[row]
-            there = seen[reported] == now and by >= 0 and written[reported] >= index[by]
+            there = seen[reported] == now and written[reported] >= index[by]
             if by >= 0 and not there:
                 made[row] = by
         elif ok[row] and (over < 0 or index[row] > index[over]):

@@ -193,3 +193,14 @@ def test_who_polled_at_no_known_time_does_not_lag_then(
     events = [Happened(0, EVENT, 1), Happened(0, ITEM, 1)]
     events += [Happened(0, what, ns, expires=2) for what, ns in polled]
     assert lagged(Consumers(Random(0), [0] * PARTS, events)) == [lag, 0, 0]
+
+
+@pytest.mark.parametrize(("what", "assigned", "previous"), [
+    (EVENT, 5, 3), (EVENT, NONE, NONE), (SEGMENT, NONE, NONE),
+])  # fmt: skip
+def test_who_polled_last_before_it_was_assigned_the_part_does_not_lag_in_it(
+    what: int, assigned: int, previous: int
+) -> None:
+    """Nor does who polled at no known time, and was assigned the part at none."""
+    events = [Happened(0, each, assigned, previous) for each in (EVENT, ITEM, what)]
+    assert lagged(Consumers(Random(0), [1] * PARTS, events)) == [0, 0, 0]

@@ -160,3 +160,8 @@ def test_a_number_of_more_than_18_digits_is_no_offset() -> None:
     column = pa.array([f'[[{n},"a",{n}]]' for n in (longest, longer)])
     found = reported(records(texts(column)), 2, micro=False)
     assert found == [[(1, None, longest, "a", longest)], None]
+
+
+def test_there_is_room_for_the_smallest_records() -> None:
+    found = reported(records(texts(pa.array(["[" + "[0,1]," * 19 + "[0,1]]"]))), 1, micro=False)
+    assert found == [[(1, None, 0, 1, None)] * 20]

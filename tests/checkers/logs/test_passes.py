@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from random import Random
 
 import numpy as np
+import pytest
 
 from checkers.logs.log import NEVER
 from checkers.logs.passes import (
@@ -86,38 +87,59 @@ def registers(random: Random) -> list[Row]:
     return sorted(rows)
 
 
+def stale(rows: list[Row]) -> list[int]:
+    count = len(rows)
+    group, op, end, until, ok, asks, value = (
+        (list(each) for each in zip(*rows, strict=True)) if rows else ([] for _ in range(7))
+    )
+    moments = [(group[n], op[n], n, True) for n in range(count)]
+    moments += [(group[n], end[n], n, False) for n in range(count) if end[n] != NEVER]
+    moments.sort()
+    found = stale_answers(
+        ints(group),
+        ints(op),
+        ints(until),
+        np.array(ok, np.bool_),
+        np.array(asks, np.bool_),
+        ints(value),
+        ints([each[2] for each in moments]),
+        np.array([each[3] for each in moments], np.bool_),
+    )
+    return [int(each) for each in found]
+
+
+def overwriter(rows: list[Row], row: int) -> int:
+    """As the definition says."""
+    group, op, end, _, _, asks, value = rows[row]
+    if not asks:
+        return -1
+    writes = [n for n, each in enumerate(rows) if each[0] == group and not each[5]]
+    over = [n for n in writes if rows[n][4] and rows[n][2] < op]
+    by = max(over, key=lambda n: rows[n][1], default=-1)
+    same = [rows[n] for n in writes if rows[n][6] == value and rows[n][1] < end]
+    return by if by >= 0 and not any(each[3] >= rows[by][1] for each in same) else -1
+
+
 def test_stale_answers() -> None:
     """A question is told what some write, begun before the answer, may have left there after the
     last overwriter had begun that was over before the question."""
-    stale = 0
+    reported = 0
     for random in randoms():
         rows = registers(random)
-        count = len(rows)
-        group, op, end, until, ok, asks, value = (
-            (list(each) for each in zip(*rows, strict=True)) if rows else ([] for _ in range(7))
-        )
-        moments = sorted((group[n], op[n], n, True) for n in range(count))
-        moments += sorted((group[n], end[n], n, False) for n in range(count) if end[n] != NEVER)
-        moments.sort()
-        found = stale_answers(
-            ints(group),
-            ints(op),
-            ints(until),
-            np.array(ok, np.bool_),
-            np.array(asks, np.bool_),
-            ints(value),
-            ints([each[2] for each in moments]),
-            np.array([each[3] for each in moments], np.bool_),
-        )
-        for row in range(count):
-            wanted = -1
-            if asks[row]:
-                writes = [n for n in range(count) if group[n] == group[row] and not asks[n]]
-                over = [n for n in writes if ok[n] and end[n] < op[row]]
-                by = max(over, key=lambda n: op[n], default=-1)
-                same = [n for n in writes if value[n] == value[row] and op[n] < end[row]]
-                if by >= 0 and not any(until[n] >= op[by] for n in same):
-                    wanted = by
-            assert found[row] == wanted
-            stale += wanted >= 0
-    assert stale > 20
+        found = stale(rows)
+        assert found == [overwriter(rows, row) for row in range(len(rows))]
+        reported += sum(each >= 0 for each in found)
+    assert reported > 20
+
+
+@pytest.mark.parametrize(("lasts", "told"), [(3, 2), (9, -1)])
+def test_a_value_is_there_as_long_as_the_longest_of_its_writes(lasts: int, told: int) -> None:
+    """Of two writes of 0 the first `lasts`, whichever ends later; a write of 1 is over before the
+    question."""
+    rows: list[Row] = [
+        (0, 0, lasts, lasts, True, False, 0),
+        (0, 1, 2, 2, True, False, 0),
+        (0, 4, 5, 5, True, False, 1),
+        (0, 6, 7, 7, True, True, 0),
+    ]
+    assert stale(rows) == [-1, -1, -1, told]
