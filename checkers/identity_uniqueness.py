@@ -398,7 +398,7 @@ def _producer_blocks(blocks: Sequence[ProducerIdsGiven]) -> tuple[int, list[Find
         for before, each in pairwise(blocks)
         if each.next_producer_id <= before.next_producer_id
     ]
-    return max(len(blocks) - 1, 0), findings
+    return len(blocks[1:]), findings
 
 
 def _not_given_out(

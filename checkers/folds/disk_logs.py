@@ -140,7 +140,7 @@ def _common(leaders: Sequence[DiskLog]) -> tuple[int, dict[int, Entry]]:
 def _records(events: RunEvents, leaders: Sequence[str], end: int) -> list[Change]:
     """What is known of them below `end`: where the first leader has all, nobody else is asked."""
     known: dict[int, Change] = {}
-    left = from_disks(events.of(Truncated, LogBegan, Change))
+    left = from_disks(events.of(LogBegan, Change))
     for node in leaders:
         if len(known) < end:
             known = folded(_changes, left.get(node, ())) | known
@@ -149,15 +149,13 @@ def _records(events: RunEvents, leaders: Sequence[str], end: int) -> list[Change
 
 
 def _changes(left: Iterable[Evidence]) -> dict[int, Change]:
-    """By offset, those of the log that a node's last process left."""
+    """By offset, those of the log that a node's last process left: what was cut off has another
+    record in its place, as far as the log goes."""
     found: dict[int, Change] = {}
     for each in left:
         match each:
             case Change():
                 found[each.offset] = each
-            case Truncated(end_offset=end):
-                while found and next(reversed(found)) >= end:
-                    found.popitem()
             case LogBegan(dropped=True):
                 found.clear()
     return found

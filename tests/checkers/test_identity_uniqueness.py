@@ -344,6 +344,7 @@ def test_what_was_never_committed_may_be_given_anew(upto: int) -> None:
     assert found.message == (
         f"b1 appended a batch of producer id 2500; no block up to {upto} holds it"
     )
+    story.apply("c2", 5, "ProducerIdsRecord", broker_id=3, broker_epoch=4, next_producer_id=500)
     story.disks.wrong["c3"] = "it is torn"  # so that what c1 had given may be committed
     assert not identity_uniqueness(story.run_events()).findings
 

@@ -8,7 +8,6 @@ from planted_logs import LogStory
 from planted_runs import OTHER, TOPIC
 
 from checkers.folds.committed_log import known_log
-from checkers.folds.metadata_digest import Digest, digest
 from checkers.folds.replay import Partition, Replay, Topic, states
 from framework.evidence.changes import (
     AccessRuleAdded,
@@ -270,25 +269,3 @@ def test_answers_are_not_kept_where_nobody_says_how_many() -> None:
     story = cluster()
     story.record("RequestRecord", request_id="a", answer="00ff")
     assert not replayed(story, None).requests
-
-
-def test_digest_follows_what_is_touched_and_is_that_of_the_whole() -> None:
-    """Of a state that changes at each record, as of each by itself."""
-    story = cluster()
-    story.config("retention.ms", "1")
-    story.record("FeatureLevelRecord", name="f", feature_level=1)
-    story.record("RequestRecord", request_id="a", answer="00ff")
-    story.record("ProducerIdsRecord", broker_id=4, broker_epoch=0, next_producer_id=1_000)
-    story.record("FeatureLevelRecord", name="f", feature_level=0)
-    story.drop()
-    log = known_log(story.run_events())
-    ends = range(1, len(log.records) + 1)
-    following = Digest(IMAGE_FORM)
-    counts = []
-    for end, state in states(log, ends, IMAGE_FORM):
-        made = following.of(state)
-        assert not state.touched
-        ((_, alone),) = states(log, [end], IMAGE_FORM)
-        assert made == digest(alone, IMAGE_FORM)
-        counts.append(following.entities)
-    assert counts == [1, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 8, 8, 4]
