@@ -24,7 +24,7 @@ from test_kafka_planted import (
 )
 
 from checkers.logs.records import micro_operations, records
-from checkers.logs.rows import FAIL, INFO, Flag, Kind, Malformed, rows
+from checkers.logs.rows import FAIL, INFO, ROWS, Flag, Kind, Malformed, key_text, rows
 from framework.history.json_columns import items, members, texts
 from framework.history.json_walk import NONE
 
@@ -190,6 +190,10 @@ def shown(events: Events) -> list[dict[str, Any]]:
                 OF_0 | {"kind": "START", "offset": 1},
             ],
         ),
+        (
+            produce(1, 2, "1", idempotent=True),
+            [OF_0 | {"kind": "SEND", "offset": 2, "value": "1"}],
+        ),
         (fetch(3, log_start=0), [OF_A | {"kind": "FETCH", "offset": 3, "until": 3, "node": "b1"}]),
         (  # of nobody's consumer, that does not say where it is after it
             single("fetch", {"from": 3}, {"records": [[4, 1]]}, node="b2"),
@@ -245,6 +249,70 @@ def test_operations_as_rows(events: Events, wanted: list[dict[str, Any]]) -> Non
     assert shown(events) == wanted
 
 
+def test_what_was_never_answered_is_what_was_asked() -> None:
+    """Behind something that was."""
+    found = shown(send(0, (0, "a")) + send(1, (None, "b"))[:1])
+    assert [(each["value"], each.get("type")) for each in found] == [('"a"', None), ('"b"', INFO)]
+
+
+def flags(events: Events) -> list[tuple[str, int]]:
+    """Of records that were sent or polled, by value."""
+    made = rows(table(events)).to_pylist()
+    return [(each["value"], each["flags"]) for each in made if each["value"] is not None]
+
+
+@pytest.mark.parametrize("log", [None, [], [{}], [{"keys": None}], [{"keys": [2, "x"]}]])
+def test_a_poll_of_keys_that_stay_is_of_a_subscription_alone(log: Any) -> None:
+    polled = poll(1, (0, "a"), ext={"rebalance-log": log})
+    assert flags(polled) == [('"a"', Flag.SUBSCRIBES)]
+
+
+def test_keys_change_hands_during_one_operation() -> None:
+    logged = poll(1, (0, "a"), ext={"rebalance-log": [{"keys": [2]}, {"keys": [1]}]})
+    moved = Flag.SUBSCRIBES | Flag.REBALANCED
+    found = flags(poll(1, (1, "b")) + logged + poll(1, (2, "c")))
+    assert found == [('"b"', Flag.SUBSCRIBES), ('"a"', moved), ('"c"', Flag.SUBSCRIBES)]
+
+
+def test_who_sends_to_one_key_sends_not_among_several() -> None:
+    alone = Flag.PROMISED | Flag.SUBSCRIBES
+    found = flags(send(0, (0, "a"), (1, "b")) + send(1, (0, "c"), key=2))
+    assert found == [('"a"', alone), ('"b"', alone), ('"c"', alone)]
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [("t/0", "t/0"), (2, "2"), ({"b": 1, "a": [2]}, '{"a":[2],"b":1}')],
+)
+def test_a_key_that_is_no_string_is_its_json(key: Any, text: str) -> None:
+    assert key_text(key) == text
+    assert {each["key"] for each in rows(table(fetch_of(key))).to_pylist()} == {text}
+
+
+def fetch_of(key: Any) -> Events:
+    return single("fetch", {"consumer": "a", "from": 0}, {"records": [[0, 1]]}, key=key)
+
+
+def test_without_operations_on_logs_there_are_no_rows() -> None:
+    others = op(0, "read", None)
+    for events in ([], others):
+        made = rows(table(events))
+        assert made.schema == ROWS and made.num_rows == 0
+
+
+def test_rows_are_the_same_however_many_operations_are_read_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    events = assign(1, 1) + poll(1, (0, "a")) + poll(1, (1, "b")) + poll(2) + poll(1, (2, "c"))
+
+    def found() -> list[str]:
+        return sorted(json.dumps(each) for each in rows(table(events)).to_pylist())
+
+    at_once = found()
+    monkeypatch.setattr("checkers.logs.rows.BATCH", 2)
+    assert found() == at_once
+
+
 def test_the_last_poll_of_each_client_says_how_many_there_were() -> None:
     """Since it was assigned anew; and each poll when the one before it was invoked."""
     nothing = op(1, "poll", [["poll"]], "info")
@@ -295,6 +363,15 @@ def test_what_has_no_answer_is_malformed_by_what_was_asked() -> None:
     asked = {"type": "invoke", "process": 0, "f": "send", "value": 7}
     with pytest.raises(Malformed, match=r"^index 0: the value of 'send' is 7"):
         rows(table([asked, {**asked, "type": "info", "value": None}]))
+    with pytest.raises(Malformed, match=r"^index 0: the value of 'send' is 7"):
+        rows(table([asked]))
+
+
+def test_what_is_malformed_in_an_answer_is_no_matter_how_short() -> None:
+    event = {"process": 0, "f": "send"}
+    asked = {**event, "type": "invoke", "value": [["send", 1, "a"]]}
+    with pytest.raises(Malformed, match=r"^index 0: the result of 'send' is 7"):
+        rows(table([asked, {**event, "type": "info", "value": 7}]))
 
 
 def test_the_first_of_many_malformed_is_reported() -> None:
@@ -317,6 +394,7 @@ def test_the_first_of_many_malformed_is_reported() -> None:
         ({"f": "produce", "key": "t/0", "value": {"acks": "all"}}, 'has to be {"value"'),
         ({"f": "fetch", "key": "t/0", "value": {"from": 0}}, 'has to be {"records"'),
         ({"f": "commit", "key": "t/0", "value": {"group": "g"}}, 'has to be {"group"'),
+        ({"f": "committed", "key": "t/0", "value": {}}, 'has to be {"group"'),
         ({"f": "join", "value": {"group": "g"}}, 'has to be {"generation"'),
         ({"f": "join", "value": {"generation": 1, "assigned": []}}, 'has to be {"group"'),
     ],
