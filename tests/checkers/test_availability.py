@@ -198,7 +198,8 @@ def test_figures_of_a_fault_are_of_writes_that_began_in_it_and_behind_it() -> No
     begin_ns = story.now_ns
     story.complete(begun)
     story.wait(500)
-    story.describe("t")
+    for f in ("describe", "follow", "metadata"):
+        story.op(f, "t")
     story.op("create", "t", type="fail", error="NO")
     story.op("create", "u")
     first_ns = story.now_ns
@@ -499,7 +500,9 @@ def test_systems_own_bound_goes_before_ours_and_an_option_before_both() -> None:
 
 def judged(story: Story) -> CheckerResult:
     """As the engine has it."""
-    row = outcome_row("r", "availability", "", availability(story.run_events()))
+    found = Availability().check_run(story.run_events())
+    assert isinstance(found, Outcome)
+    row = outcome_row("r", "availability", "", found)
     return checker_result("availability", "", [row], clauses=Availability.clauses)
 
 
@@ -523,6 +526,7 @@ def test_what_never_succeeds_again_after_the_first_fault_is_unknown(
     result = judged(hushed(peaceful(), *fails))
     assert result.verdict is Verdict.UNKNOWN
     assert f"never again after the first fault: {said}" in result.note
+    assert {each.name: (each.compared, each.floor) for each in result.clauses}["kinds"] == (5, 6)
 
 
 def test_one_success_after_the_first_fault_shows_enough() -> None:
@@ -540,13 +544,20 @@ def test_three_tries_after_the_first_fault_show_something(tries: int, notes: int
     for _ in range(tries):
         story.op("create", "t", type="info", error="TIMED_OUT")
     outcome = availability(story.run_events())
-    assert ("never again after the first fault: all of 3 operations" in outcome.note) == notes
+    assert ("never again after the first fault: all of" in outcome.note) == notes
 
 
 def test_two_tries_after_the_first_fault_show_nothing() -> None:
     story = peaceful()
     fault(story, lambda: ask(story, 0.5, works=["read"], fails=["create"]))
     assert_valid(availability(ask(story, 3, works=["read"]).run_events()))
+
+
+def test_three_tries_of_a_kind_after_the_first_fault_show_something() -> None:
+    story = peaceful()
+    fault(story, lambda: None)
+    ask(story, 0.75, works=["read"], fails=["create"])
+    assert "fault: create, of which 3 were tried" in availability(story.run_events()).note
 
 
 def test_partition_that_was_never_served_is_unknown() -> None:
@@ -585,16 +596,53 @@ def test_node_that_clients_asked_in_vain_and_that_answered_the_observer_is_not_s
     assert judged(story).verdict is Verdict.VALID, judged(story).note
 
 
-def test_what_was_tried_under_faults_alone_need_not_have_worked() -> None:
+@pytest.mark.parametrize("victims", [NODES, {"b3": {}}])
+def test_what_was_tried_under_faults_alone_need_not_have_worked(victims: dict[str, Any]) -> None:
+    """Also where most of the system was left alone."""
     story = clean()
 
     def asked() -> None:
         for _ in range(3):
             story.op("fetch", "log-0/2", type="info", error="CLIENT_TIMED_OUT", node="b3")
 
-    fault(story, asked)
+    fault(story, asked, victims=victims)
     found = clauses_of(story)
     assert (found["partitions"], found["nodes"]) == ((2, 2), (3, 3))
+
+
+def test_a_fault_may_hold_from_the_begin_on() -> None:
+    story = reported()
+
+    def asked() -> None:
+        for _ in range(3):
+            story.op("fetch", "log-0/2", type="info", error="CLIENT_TIMED_OUT")
+
+    fault(story, asked)
+    assert availability(peaceful(story).run_events()).clauses["partitions"] == (0, 0)
+
+
+def test_zombies_and_nodes_that_are_not_of_the_plan_are_not_missed() -> None:
+    """Nor what is done to processes, which no node answers."""
+    story = clean()
+    for _ in range(3):
+        story.op("produce", "log-0/9", {"zombie": "old"}, type="fail", error="FENCED")
+        story.op("read", "t", type="info", error="CLIENT_TIMED_OUT", node="x9")
+        story.op("restart", "broker-3", type="info", error="CLIENT_TIMED_OUT", node="b3")
+    found = clauses_of(story)
+    assert (found["partitions"], found["nodes"]) == ((2, 2), (3, 3))
+
+
+def test_nodes_are_told_apart_by_the_plan_and_by_who_was_asked() -> None:
+    story = clean()
+    story.plan = {**story.plan, "nodes": {"b1": {}, "b2": {}}}
+    assert clauses_of(story)["nodes"] == (2, 2)
+    story.operations = [replace(each, node=None) for each in story.operations]
+    told = availability(story.run_events()).clauses["nodes"]
+    assert told == "clients do not say whom they ask"
+    story = clean()
+    story.plan = {**story.plan, "nodes": {"b1": {}}}
+    told = availability(story.run_events()).clauses["nodes"]
+    assert told == "no nodes that could be told apart"
 
 
 def test_system_without_partitions_or_nodes_gives_no_occasion() -> None:
@@ -617,6 +665,41 @@ def test_function_that_never_succeeds_is_unknown() -> None:
     outcome = availability(story.run_events())
     assert outcome.verdict is Verdict.UNKNOWN
     assert "0 of 1 delete (1 at least)" in outcome.note
+    assert clauses_of(story)["kinds"] == (5, 6)
+
+
+def test_what_is_asked_for_in_the_end_alone_has_no_floor() -> None:
+    story = busy()
+    story.final()
+    for _ in range(2):
+        story.op("delete", "t", type="fail", error="NO")
+    assert clauses_of(story)["kinds"] == (4, 4)
+
+
+def test_what_succeeds_under_a_fault_counts_with_what_could() -> None:
+    story = peaceful()
+    fault(story, lambda: [story.op("write", "t") for _ in range(3)])
+    ask(story, 0.25, works=BOTH)
+    for tried, verdict in ((12, Verdict.VALID), (1, Verdict.UNKNOWN)):
+        for _ in range(tried):
+            story.op("write", "t", type="fail", error="NO")
+        outcome = availability(story.run_events())
+        assert outcome.verdict is verdict, outcome.note
+    assert "3 of 16 write (4 at least)" in outcome.note
+
+
+def test_what_rarely_works_under_faults_is_a_sign_all_the_same() -> None:
+    story = clean()
+
+    def asked(works: bool) -> None:
+        for number in range(5):
+            story.op("wait", "g", **({} if works and not number else {"type": "fail"}))
+
+    fault(story, lambda: asked(True))
+    bare = clean()
+    fault(bare, lambda: None)
+    outcome = availability(story.run_events())
+    assert due(outcome) == due(availability(bare.run_events())) + 2
 
 
 @pytest.mark.parametrize(
@@ -728,6 +811,108 @@ def test_acts_that_are_not_done_in_time_are_no_unavailability(act: str) -> None:
 
 def test_no_operations_are_unknown() -> None:
     assert availability(Story().run_events()).verdict is Verdict.UNKNOWN
+
+
+# --- who is stuck, and who is not -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(("said", "enough"), [(0, 30), (-5, 30), ("soon", 30), (1, 1), (0.5, 0.5)])
+def test_what_a_plan_says_of_recovery_counts_where_it_is_a_time(said: Any, enough: float) -> None:
+    story = peaceful()
+    story.plan = {**story.plan, "recovery_s": said}
+    ask(story, 31, works=["read"], fails=["create"])
+    assert_invalid(availability(story.run_events()), f", and {enough} s are enough")
+
+
+def test_what_has_no_time_is_not_looked_at() -> None:
+    """Nor faults of which nobody knows when they began."""
+    story = busy()
+    known = availability(story.run_events()).figures
+    story.operations.append(replace(story.operations[0], invoked_ns=None))
+    story.inject(2, injected_ns=None)
+    assert availability(story.run_events()).figures == known
+    story.operations.append(replace(story.operations[0], completed_ns=None))
+    figures = availability(story.run_events()).figures
+    assert figures["create.ok"] == known["create.ok"] + 1
+    assert figures["create.p99_ms"] == known["create.p99_ms"]
+
+
+def test_elections_in_one_of_two_faults() -> None:
+    story = reported()
+    fault(story, lambda: story.event("c2", "elected", epoch=2, start_offset=0, votes=[]))
+    fault(story, lambda: story.wait(10))
+    assert availability(story.run_events()).figures["elections_in_faults"] == 1
+
+
+def test_how_long_a_kind_was_in_vain_is_told_before_it_proves_anything() -> None:
+    story = ask(peaceful(), 3, works=["read"], fails=["create"])
+    figures = availability(story.run_events()).figures
+    assert figures["create.stuck_s"] == pytest.approx(2.7, abs=0.1)
+
+
+def of_each(*each_round: Callable[[Story], object]) -> Story:
+    """For 17 s all of these."""
+    story = peaceful()
+    for _ in range(70):
+        story.wait(240)
+        for act in each_round:
+            act(story)
+    return story
+
+
+def test_only_partitions_are_judged_by_themselves() -> None:
+    """And only where others of them work."""
+    story = of_each(
+        lambda one: one.op("read", "t"),
+        lambda one: one.op("read", "u", type="info", error="REQUEST_TIMED_OUT"),
+        lambda one: one.op("read", "u", type="fail", error="CONNECTION_LOST", node="x9"),
+    )
+    assert not availability(story.run_events()).findings
+    story = of_each(
+        lambda one: one.op("read", "t"),
+        lambda one: one.op("fetch", "log-0/0", type="info", error="REQUEST_TIMED_OUT"),
+    )
+    (found,) = availability(story.run_events()).findings
+    assert "no fetch succeeded" in found.message
+
+
+def test_a_partition_that_takes_records_and_gives_none() -> None:
+    story = of_each(
+        lambda one: one.op("produce", "log-0/1"),
+        lambda one: one.op("fetch", "log-0/0"),
+        lambda one: one.op("fetch", "log-0/1", type="info", error="REQUEST_TIMED_OUT"),
+    )
+    assert_invalid(availability(story.run_events()), "no fetch on log-0/1 succeeded")
+
+
+def test_a_node_that_lets_its_clients_wait_for_ever() -> None:
+    story = of_each(
+        lambda one: one.op("read", "t", node="b1"),
+        lambda one: one.invoke("read", "t", node="b2"),
+    )
+    assert_invalid(availability(story.run_events()), "b2 answered nobody")
+
+
+def test_a_kind_that_never_works_and_is_not_refused() -> None:
+    story = of_each(
+        lambda one: one.op("read", "t"),
+        lambda one: one.op("delete", "t", type="info", error="REQUEST_TIMED_OUT"),
+        lambda one: one.op("delete", "t", type="fail", error="NOT_AUTHORIZED"),
+    )
+    assert_invalid(availability(story.run_events()), "no delete succeeded")
+
+
+def test_silence_is_no_refusal_that_a_fault_could_excuse() -> None:
+    story = peaceful()
+
+    def asked() -> None:
+        for _ in range(70):
+            ask(story, 0.25, works=["read"])
+            story.op("create", "t", type="fail", error="CONNECTION_FAILED")
+
+    fault(story, asked, victims={"b2": {}}, fault="kill")
+    ask(story, 1, works=BOTH)
+    assert_invalid(availability(story.run_events()), "no create succeeded")
 
 
 # --- against brute force --------------------------------------------------------------------
