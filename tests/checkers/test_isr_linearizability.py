@@ -229,6 +229,13 @@ def member_whose_leader_asked_only_when_it_had_been_added(story: Story) -> None:
     story.alter(1, [4, 5], type="info")
 
 
+@PLANTED.violation("adds [6] to the ISR of version 1", on=Story)
+def member_that_comes_as_who_is_eligible_changes(story: Story) -> None:
+    story.alter(0, [4])
+    story.follow("t", shown(1, [4], eligible=[5, 6]))
+    story.follow("t", shown(2, [4, 6], eligible=[5]))
+
+
 @PLANTED.violation("adds [5] to the ISR of version 1", on=Story)
 def member_that_another_leader_epoch_asked_for(story: Story) -> None:
     story.alter(0, [4])

@@ -471,6 +471,30 @@ def test_a_process_that_serves_beside_two_others_overlaps_with_both() -> None:
     assert lease_exclusion(story.run_events()).figures["overlapping_takeovers"] == 2
 
 
+def test_what_is_compared_are_services_after_those_of_another_process() -> None:
+    story = deferred(overlapping())
+    assert lease_exclusion(story.run_events()).clauses["exclusive"] == 1
+    leased(story, "b2", story.epochs[4])
+    story.serve("b2")
+    assert lease_exclusion(story.run_events()).clauses["exclusive"] == 1
+
+
+def test_a_process_that_is_leased_anew_as_it_serves_overlaps_with_nobody() -> None:
+    story = deferred(LogStory(readers=("c1",)))
+    story.boot("b1")
+    epoch = story.register(4)
+    leased(story, "b1", epoch)
+    story.serve("b1")
+    last = story.events[-1]
+    again = leased(story, "b1", epoch)
+    story.serve("b1")
+    story.events = [
+        replace(each, time_ns=last.time_ns) if each.node == "b1" and each.seq >= again.seq else each
+        for each in story.events
+    ]
+    assert_valid(lease_exclusion(story.run_events()))
+
+
 def test_a_process_that_serves_without_a_lease_is_the_broker_that_it_booted_as() -> None:
     story = deferred(LogStory(readers=("c1",)))
     story.boot("b1")

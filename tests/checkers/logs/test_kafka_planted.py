@@ -314,6 +314,21 @@ def test_a_rebalance_excuses_its_keys_within_an_operation() -> None:
     assert len(judged(ABC + [{**event, **others} for event in skips] + poll(2, (1, "b")))[0]) == 1
 
 
+def test_a_rebalance_excuses_nothing_that_was_sent() -> None:
+    moved = {"ext": {"rebalance-log": [{"keys": [1]}]}}
+    back = [{**event, **moved} for event in send(0, (1, "b"), (0, "a"))]
+    (message,) = judged(back + poll(1, (0, "a"), (1, "b")))[0]
+    assert message.startswith("int-nonmonotonic-send: ")
+
+
+def test_what_stands_before_an_earlier_send_was_not_told_its_offset() -> None:
+    events = send(0, (1, "b")) + send(0, (None, "a")) + poll(1, (0, "a"), (1, "b"))
+    assert judged(events)[0] == [
+        'nonmonotonic-send: process 0 sent "b" (offset 1) in operation 0, and next "a" (an offset '
+        "not told) in operation 2, which does not stand behind it"
+    ]
+
+
 def test_who_polled_a_part_has_not_come_to_the_end() -> None:
     """One poll, an empty one that comes at once, one that the client left unanswered, a client that
     was assigned something else since, and one whose partitions others chose."""
@@ -477,6 +492,15 @@ LAGS: dict[str, tuple[Events, dict[str, int]]] = {
     "a fetch at no time": (
         produce(1, 0) + [{**each, "time": None} for each in fetch(0, position=0)],
         {"t/0": 0},
+    ),
+    "a fetch of the final phase": (
+        [*produce(1, 0), {"f": "phase", "type": "info", "process": "nemesis", "value": "final"},
+         *fetch(0, position=0)],
+        {"t/0": 0},
+    ),
+    "fetches of two": (
+        produce(1, 0) + [{**each, "key": "t/1"} for each in produce(1, 0) + fetch(0, position=0)],
+        {"t/0": 0, "t/1": 1},
     ),
     "since what stands behind it was acknowledged": (
         [*assign(1, 1), FIRST[0], *BEHIND, *NOTHING, FIRST[1]],

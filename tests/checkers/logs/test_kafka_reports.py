@@ -9,6 +9,7 @@ from kafka_histories import Events, table
 from test_kafka_planted import (
     AB,
     ABC,
+    assign,
     commit,
     committed,
     fetch,
@@ -82,6 +83,18 @@ def test_of_many_cases_five_of_each_key_are_reported_and_all_are_counted() -> No
         (
             AB + read_all(2, 1) + poll(2, (0, "a"), (1, "b")) + poll(2) + poll(2),
             {"sent": 2, "acknowledged": 2, "polled": 2},
+            1 + 1,
+        ),
+        # Who is assigned the key, and goes to its beginning, polls again what it wants.
+        (
+            AB + assign(1, 1) + poll(1, (0, "a"), (1, "b")) + read_all(1, 1) + poll(1, (0, "a")),
+            {"sent": 2, "acknowledged": 2, "polled": 3, "without_final_read": 1},
+            1 + 2,
+        ),
+        # Who sends what it polls itself.
+        (
+            send(1, (0, "a")) + subscribe(1, 1) + poll(1, (0, "a")),
+            {"sent": 1, "acknowledged": 1, "polled": 1, "without_final_read": 1},
             1 + 1,
         ),
         # Two values, one of them three times; another client has no part in it.
