@@ -26,6 +26,7 @@ from framework.evidence.changes import (
 from framework.evidence.kinds import (
     DISK,
     Appended,
+    Booted,
     Evidence,
     LogOnDisk,
     PartitionLogOnDisk,
@@ -193,6 +194,18 @@ def acknowledged_by_too_few_as_disks_and_answers_tell(story: Story) -> None:
     to_disks(story)
 
 
+@PLANTED.violation("knew that the ISR was [4], as it showed by operation", "2 in-sync replicas")
+def acknowledged_by_too_few_as_disks_and_answers_to_clients_tell(story: Story) -> None:
+    shrunk(story)
+    answer = {"topic_id": TOPIC, "partitions": [{**shown(1, [4]), "partition": 1}]}
+    for _ in range(2):
+        story.op("metadata", "t", None, answer, node="b1")
+        story.wait(2_000)
+        produce(story, 1)
+        story.wait(2_000)
+    to_disks(story)
+
+
 def shows_its_isr(story: Story, isr: list[int]) -> None:
     """Of t/1, b1 to the observer."""
     topic = {"name": "t", "topic_id": TOPIC, "partitions": [{**shown(1, isr), "partition": 1}]}
@@ -212,6 +225,15 @@ def acknowledged_and_not_in_a_log_of_the_isr_before_all_left_it(story: Story) ->
     of_one(story, 21, 1, [], leader=-1, leader_epoch=1)
 
 
+@PLANTED.violation("was acknowledged by all below offset 2", "the log of x1", "ends at 1")
+def acknowledged_and_not_in_the_log_of_a_broker_that_the_plan_does_not_have(story: Story) -> None:
+    """It says itself who it is."""
+    story.tell(Booted, "x1", broker_id=101)
+    of_one(story, 21, 1, [4, 101])
+    story.decide("AlterPartition", source(0, partition=1), [21])
+    on_disk(story, "x1", 1)
+
+
 @PLANTED.violation("b2 had the high watermark 3", "the log of b1")
 def high_watermark_of_a_follower_above_the_leaders_log(story: Story) -> None:
     on_disk(story, "b2", 3)
@@ -221,6 +243,12 @@ def high_watermark_of_a_follower_above_the_leaders_log(story: Story) -> None:
 
 @PLANTED.violation("version 2 has two states", "the record at offset 12")
 def client_is_shown_another_state_than_the_records(story: Story) -> None:
+    story.describe("t", shown(2, [4, 5]))
+
+
+@PLANTED.violation("version 2 has two states", "the record at offset 12")
+def client_is_shown_another_state_after_one_of_which_nobody_has_the_record(story: Story) -> None:
+    story.describe("t", shown(9, [4]))
     story.describe("t", shown(2, [4, 5]))
 
 
@@ -649,12 +677,21 @@ def test_who_was_last_known_may_lead_where_nobody_is_eligible(
     assert_valid(found) if right else assert_invalid(found, "nor eligible [4]")
 
 
-@pytest.mark.parametrize("eligible", [(5,), ()])
-def test_a_record_may_change_who_is_eligible_alone(eligible: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(
+    ("eligible", "isr", "wrong"),
+    [
+        ((), [4], ""),
+        ((5,), [4], "repeats version 0"),
+        ((), [4, 6], "adds [6] to the ISR of version 0"),
+    ],
+)
+def test_a_record_may_change_who_is_eligible_alone(
+    eligible: tuple[int, ...], isr: list[int], wrong: str
+) -> None:
     """That a process lost what it had is a version that nobody asks for."""
     story = clean()
     story.partition(70, 0, [4], partition_id=6)
-    story.partition(71, 1, [4], partition_id=6)
+    story.partition(71, 1, isr, partition_id=6)
     story.decide("AlterPartition", source(9, partition=9), [], as_of=90)
     events = story.run_events()
     found = judge(
@@ -668,7 +705,7 @@ def test_a_record_may_change_who_is_eligible_alone(eligible: tuple[int, ...]) ->
             ],
         )
     )
-    assert_valid(found) if not eligible else assert_invalid(found, "repeats version 0")
+    assert_invalid(found, wrong) if wrong else assert_valid(found)
 
 
 @pytest.mark.parametrize("forgotten", [True, False])
