@@ -52,6 +52,16 @@ def test_successes_show_states() -> None:
     assert found == [(3, 2, state(4, 5)), (7, 7, state(4))]
 
 
+@pytest.mark.parametrize("answer", [True, "t", [shown(0, [4])]])
+def test_answers_that_are_no_topic_show_no_partition(answer: Any) -> None:
+    """In histories of others a topic may be there, and no more be said of it."""
+    story = Story()
+    story.op("describe", "t", None, answer)
+    story.op("follow", "t", None, answer)
+    assert [list(keys_of(each)) for each in story.operations] == [[], []]
+    assert not list(sights(story.operations, KEY))
+
+
 def accepted_at(version: int) -> dict[str, Any]:
     return {"leader": 4, "leader_epoch": 0, "partition_epoch": version, "isr": [4]}
 
