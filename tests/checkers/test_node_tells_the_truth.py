@@ -494,6 +494,7 @@ def test_where_clients_had_no_answers_there_are_none_to_tell_of(answers: int) ->
 
 def test_node_whose_events_could_not_be_copied_is_not_missed() -> None:
     story = silent_about(complete(), "b1")
+    story.serve("b2", "CreateTopics")  # so that somebody tells of answers
     story.plan = {**story.plan, "uncollected": {"b1": "no space left"}}
     story.lost.add("b1")
     assert_not_accused(judged(story))

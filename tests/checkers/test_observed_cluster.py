@@ -718,6 +718,17 @@ def test_a_fault_before_and_one_after_excuse_no_list_of_the_dead() -> None:
     assert clause_of(result, "dead-unlisted").compared == 4
 
 
+def test_lists_while_no_broker_is_gone_are_no_sightings_of_a_dead_one() -> None:
+    story = Asked()
+    for node in ("c1", "b3"):
+        with story.fault("kill", ends_processes=True, victims={node: {}}):
+            story.wait(20_000)
+            story.brokers("b1")
+            story.brokers("b1")
+        story.wait(20_000)
+    assert clause_of(judged(CHECKER, ended(story)), "dead-unlisted").compared == 2
+
+
 def test_what_is_counted_is_what_could_differ() -> None:
     story = Asked()
     story.node("c1")
