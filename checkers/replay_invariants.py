@@ -448,7 +448,7 @@ class Fold:
         if (adding or change.removing) and not gone <= set(before.adding):
             yield f"{what} others without {sorted(gone)} before those that come are in sync", ()
         late = set(before.adding) - set(change.isr)
-        if not adding and gone and gone == set(before.removing) and late:
+        if not adding and gone == set(before.removing) and late:
             yield f"{what} {sorted(after)}, of which {sorted(late)} are not in sync", ()
         if not (adding | set(change.removing)) <= after:
             yield f"{what} and from others than its replicas {sorted(after)}", ()
@@ -574,8 +574,6 @@ def _whole(decisions: Iterable[Decided], log: CommittedLog) -> tuple[int, list[F
     compared, findings = 0, []
     for decision in decisions:
         offsets = sorted(decision.records)
-        if not offsets:
-            continue
         what = f"{decision.node}'s decision on {decision.api} made the records {offsets}"
         if any(after != before + 1 for before, after in pairwise(offsets)):
             message = f"{what}, which are not contiguous"

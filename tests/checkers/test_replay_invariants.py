@@ -204,6 +204,17 @@ PLANTED |= Plants.of(
             begun(story, [4, 5, 7], **ADDS_4),
             story.move([4, 5], topic_id=OTHER, isr=[5], leader=5, rises=True),
         ),
+        "move that only adds is over before who comes is in sync": (
+            "to [4, 5, 7], of which [4] are not in sync",
+            lambda story: (
+                begun(story, [5, 7, 4], adding_replicas=[4]),
+                begun(story, [5, 7, 4]),
+            ),
+        ),
+        "replica that goes before it is said to": (
+            "without [7] before those that come are in sync",
+            lambda story: begun(story, [5], isr=[5], leader=5, removing_replicas=[5], rises=True),
+        ),
         "from others than its replicas": lambda story: begun(story, [5, 7], removing_replicas=[4]),
         "to 5 in leader epoch 2": lambda story: story.move([5], topic_id=OTHER, leader=5),
         "to 7 in leader epoch 3": lambda story: begun(story, [4, 5, 7], rises=True, **ADDS_4),
@@ -217,6 +228,12 @@ PLANTED |= Plants.of(
 
 def test_other_replicas_as_the_rules_have_them() -> None:
     assert_valid(replay_invariants(moving().run_events()))
+
+
+def test_all_replicas_may_be_others() -> None:
+    story = moving()
+    begun(story, [4, 6, 5, 7], adding_replicas=[4, 6], removing_replicas=[5, 7])
+    assert_valid(replay_invariants(story.run_events()))
 
 
 def test_another_goal_while_one_is_under_way() -> None:
@@ -1182,10 +1199,40 @@ def test_eligible_leaders_are_counted_where_somebody_is_was_or_should_be() -> No
 def test_without_such_a_system_nobody_is_eligible() -> None:
     clause = clause_of(judged(CHECKER, clean()), "eligible-leaders")
     assert clause.verdict is None
+    assert clause.note == "the system has no eligible leaders beside ISRs"
     story = kafka()
     story.evidence = []
     clause = clause_of(judged(CHECKER, story), "eligible-leaders")
     assert clause.verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(("version", "eligible"), [(0, []), (0, None), (1, None)])
+def test_a_log_that_keeps_no_eligible_leaders_may_say_so(version: int, eligible: Any) -> None:
+    story = kafka(eligible=version)
+    story.isr([4, 5], 4, eligible=eligible)
+    assert [each.message for each in replay_invariants(story.run_events()).findings] == []
+
+
+@pytest.mark.parametrize(
+    ("later", "broken", "right"),
+    [(-1, False, False), (0, False, True), (1, False, True), (0, True, False), (2, True, True)],
+)
+def test_a_registration_begins_with_the_changes_of_partitions_right_before_it(
+    later: int, broken: bool, right: bool
+) -> None:
+    """Its epoch is `later` than the first of two, with another record between them or not."""
+    story = kafka()
+    story.isr([4, 5], 4, eligible=[])
+    story.fence(6)
+    first = story.isr([4, 5], 4, eligible=[])
+    if broken:
+        story.record("NoOpRecord")
+    story.isr([4, 5], 4, eligible=[])
+    story.register(6, broker_epoch=first + later)
+    found = [each.message for each in replay_invariants(story.run_events()).findings]
+    assert ["what the registration changes begins" in each for each in found] == [True] * (
+        not right
+    )
 
 
 def all_of_it() -> RuledStory:
