@@ -185,10 +185,70 @@ def test_another_key_may_show_that_an_operation_took_effect() -> None:
 
 
 def test_an_operation_of_no_effect_does_not_hide_the_order_around_it() -> None:
-    """The doubtful version between two others leaves them neighbours."""
-    around = together(([("x", 0), ("y", 1)], []), ([("x", 2), ("y", 0)], []))
+    """The doubtful version between two others leaves them neighbours, whichever began first."""
     between = Txn(7, None, "process 7", sends=(("x", 1),), type=INFO)
-    assert names(cycles(table([*around, between]))) == {"G0"}
+    for one, other in ((0, 2), (2, 0)):
+        around = together(([("x", one), ("y", other)], []), ([("x", other), ("y", one)], []))
+        assert names(cycles(table([*around, between]))) == {"G0"}
+
+
+def test_an_operation_of_no_effect_leads_nowhere() -> None:
+    """Index 1 is followed by it alone, and has not completed: nothing comes after it in time."""
+    reader = Txn(0, 10, "process 0", polls=(("y", 1), ("z", 0)))
+    first = Txn(1, None, "process 1", sends=(("x", 0), ("y", 1)), type=INFO)
+    doubtful = Txn(2, None, "process 2", sends=(("x", 1),), type=INFO)
+    last = Txn(20, None, "process 3", sends=(("y", 0), ("z", 0)), type=INFO)
+    found = cycles(table([reader, first, doubtful, last]))
+    assert "G1c of wr-realtime" in names(found)
+    assert "G0-realtime" not in names(found)
+
+
+def test_what_lies_between_two_cycles_is_on_none() -> None:
+    """Index 5 leads by way of 2 from one cycle to the other, and index 1 does so itself."""
+    found = cycles(
+        table(
+            together(
+                ([("x", 0), ("y", 1)], []),
+                ([("x", 1), ("y", 0)], []),
+                ([("n", 0)], [("m", 0)]),
+                ([("u", 0), ("v", 1)], [("n", 0), ("y", 0)]),
+                ([("u", 1), ("v", 0)], []),
+                ([("m", 0)], [("x", 0)]),
+            )
+        )
+    )
+    assert found.counts == {"G0": 2}
+    assert (found.operations, found.left) == (6, 4)
+    assert [cycle.operations for cycle in found.cycles] == [[0, 1], [3, 4]]
+
+
+SHORTEST: dict[str, tuple[list[Txn], list[Edge]]] = {
+    "a step of time is one as any other": (
+        [
+            Txn(0, 5, "process 0", (("y", 1),), (("x", 2),)),
+            Txn(2, 3, "process 1", (), (("x", 2), ("y", 1))),
+            Txn(4, 7, "process 2", (("x", 2),)),
+        ],
+        [Edge(4, 2, WR, "x", 2), Edge(2, 4, REALTIME)],
+    ),
+    "however much else completed between": (
+        [
+            Txn(0, 2, "process 0", (), (("y", 1),)),
+            Txn(1, 5, "process 1", (("y", 0),), (("x", 0), ("x", 1))),
+            Txn(3, 7, "process 2", (("x", 0), ("x", 1)), (("y", 2),)),
+            Txn(6, 10, "process 3", (("y", 1), ("y", 2), ("y", 3))),
+            Txn(8, 9, "process 4", (), (("y", 1),)),
+        ],
+        [Edge(6, 0, WR, "y", 1), Edge(0, 6, REALTIME)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHORTEST)
+def test_the_cycle_of_the_fewest_operations_is_shown(name: str) -> None:
+    """And of an edge of time no key, offset or next one."""
+    txns, shown = SHORTEST[name]
+    assert [cycle.edges for cycle in cycles(table(txns)).cycles if cycle.fatal] == [shown]
 
 
 @pytest.mark.parametrize("level", ["", "-process", "-realtime"])
