@@ -75,6 +75,11 @@ def fetch(
     return story.op("fetch", KEY, value, reported)
 
 
+def failed(story: Story, f: str, value: dict[str, Any], result: Any = None) -> None:
+    """On the partition, with what its answer says all the same."""
+    story.op(f, KEY, value, result, type="fail", error="CONNECTION_FAILED")
+
+
 def clean() -> Story:
     """One member reads; a second one joins and takes a partition; the first one vanishes. Old
     generations are refused, an assignment is told late, one commit has no answer, one is refused,
@@ -251,6 +256,7 @@ def test_what_was_never_shown_is_not_counted() -> None:
 
 def test_joins_at_one_time_are_after_none() -> None:
     story = Story()
+    story.op("join", None, of_member("z", "h"), assigned(1, t1=0))
     joins = [story.invoke("join", None, of_member(member)) for member in "abc"]
     for each in joins:
         story.complete(each, "ok", assigned(1))
@@ -278,7 +284,42 @@ def test_nothing_is_seen_where_nobody_is_in_a_group() -> None:
     story.op("fetch", KEY, {"consumer": "a", "from": 0}, {"records": [[0, 100]]})
     join_failed = story.invoke("join", None, of_member("a"))
     story.complete(join_failed, "info", error="MEMBER_GONE")
-    assert groups(story.run_events()).verdict is Verdict.UNKNOWN
+    outcome = groups(story.run_events())
+    assert outcome.verdict is Verdict.UNKNOWN
+    assert outcome.clauses is not None and outcome.clauses["one-owner"] == 0
+
+
+def test_commits_in_another_group_are_no_occasion() -> None:
+    story = Story()
+    join(story, "a", 1, t0=0)
+    join(story, "b", 2, t0=0)
+    for _ in range(2):
+        value = a_commit("z", 1, 2, "h")
+        story.op("commit", KEY, value, value)
+    counts = groups(story.run_events()).clauses
+    assert counts["old-generations-refused"] == "clients hardly committed in older generations"
+
+
+def test_two_members_of_one_generation_share_what_they_read() -> None:
+    """Beside a generation that one member has alone."""
+    story = Story()
+    join(story, "a", 1, t0=0)
+    join(story, "b", 1, t1=0)
+    join(story, "c", 2, t0=0)
+    assert groups(story.run_events()).clauses["one-owner"] == 2
+
+
+def test_members_that_are_not_told_their_position_go_on_after_what_they_read() -> None:
+    """What was acknowledged there is not theirs yet."""
+    story = Story()
+    produce(story, 0, 1, 2)
+    join(story, "a", 1, t0=0)
+    story.final()
+    value = {"consumer": "a", "from": 0, **of_member("a"), "generation": 1}
+    result = {"records": [[0, 100], [1, 101]], "high_watermark": 2}
+    story.op("fetch", KEY, value, result)
+    outcome = groups(story.run_events())
+    assert (outcome.clauses["delivered"], outcome.findings) == (2, [])
 
 
 # --- violations ---------------------------------------------------------------------------
@@ -292,6 +333,14 @@ def two_owners(story: Story) -> None:
 @PLANTED.violation("generation 3", "t/1 belongs to b", "and to e")
 def two_owners_of_which_one_is_reported_late(story: Story) -> None:
     join(story, "e", 3, "assignment", t1=0)
+
+
+@PLANTED.violation("generation 1", "t/0 belongs to a", "and to b", on=Story)
+def two_owners_beside_a_generation_of_one(story: Story) -> None:
+    """Of three the first two are named."""
+    for member in "abc":
+        join(story, member, 1, t0=0)
+    join(story, "d", 2, t0=0)
 
 
 @PLANTED.violation("a commit of generation 2 was taken", "d had joined in generation 4")
@@ -312,6 +361,12 @@ def a_commit_after_a_newer_commit(story: Story) -> None:
     commit(story, 1, 3)
 
 
+@PLANTED.violation("a commit of generation 0 was taken", "had joined in generation 1", on=Story)
+def a_commit_of_the_very_first_generation(story: Story) -> None:
+    join(story, "b", 1, t0=0)
+    commit(story, 0, 2)
+
+
 @PLANTED.violation("went back", "in generation 1, after a had joined in generation 2", on=Story)
 def a_generation_that_comes_back(story: Story) -> None:
     join(story, "a", 2, t0=0)
@@ -323,6 +378,14 @@ def a_generation_that_comes_back_to_one_who_waited(story: Story) -> None:
     join(story, "a", 2, t0=0)
     join_in_vain(story, "b")
     join(story, "b", 1, "assignment", t1=0)
+
+
+@PLANTED.violation("went back", "in generation 1, after a had joined in generation 2", on=Story)
+def a_generation_that_comes_back_to_one_who_joins_again(story: Story) -> None:
+    """What it waited for at first does not count."""
+    join_in_vain(story, "b")
+    join(story, "a", 2, t0=0)
+    join(story, "b", 1, t1=0)
 
 
 @PLANTED.violation("went back", "in generation 1, after a commit was taken", on=Story)
@@ -362,6 +425,14 @@ def an_overwritten_commit_that_comes_back(story: Story) -> None:
 def an_old_commit_without_an_answer_that_took_effect_late(story: Story) -> None:
     late = story.invoke("commit", KEY, a_commit("a", 1, 3))
     commit(story, 2, 4, "b")
+    story.complete(late, "info", error="CLIENT_TIMED_OUT")
+    committed(story, 3)
+
+
+@PLANTED.violation("had committed 4", "told that 3 is committed", on=Story)
+def a_commit_of_the_very_first_generation_that_took_effect_late(story: Story) -> None:
+    late = story.invoke("commit", KEY, a_commit("a", 0, 3))
+    commit(story, 1, 4, "b")
     story.complete(late, "info", error="CLIENT_TIMED_OUT")
     committed(story, 3)
 
@@ -436,6 +507,62 @@ def an_offset_beyond_an_end_that_went_back(story: Story) -> None:
     committed(story, 3)
 
 
+def commit_beyond(story: Story) -> None:
+    """Of an end at 2."""
+    commit(story, 1, 3)
+    committed(story, 3)
+
+
+def read_alone(story: Story, *offsets: int, **more: Any) -> None:
+    """By a consumer that is in no group."""
+    records = [[offset, 100 + offset] for offset in offsets]
+    story.op("fetch", KEY, {"consumer": "x", "from": 0}, {"records": records, **more})
+
+
+@PLANTED.violation("has committed 3", "ends at 2", on=Story)
+def an_offset_beyond_all_records_that_were_read(story: Story) -> None:
+    read_alone(story, 0, 1)
+    commit_beyond(story)
+
+
+@PLANTED.violation("has committed 3", "ends at 2", on=Story)
+def an_offset_beyond_the_high_watermark(story: Story) -> None:
+    read_alone(story, 0, high_watermark=2)
+    commit_beyond(story)
+
+
+@PLANTED.violation("has committed 3", "ends at 2", on=Story)
+def an_offset_beyond_a_high_watermark_that_went_back(story: Story) -> None:
+    produce(story, 0, 1, 2)
+    story.final()
+    read_alone(story, 0, 1, high_watermark=2)
+    commit_beyond(story)
+
+
+@PLANTED.violation("has committed 3", "ends at 2", on=Story)
+def an_offset_beyond_what_was_produced_of_which_no_final_read_tells(story: Story) -> None:
+    produce(story, 0, 1)
+    story.final()
+    commit_beyond(story)
+
+
+@PLANTED.violation("has committed 3", "ends at 2", on=Story)
+def an_offset_beyond_the_end_that_is_within_the_final_one(story: Story) -> None:
+    produce(story, 0, 1)
+    commit_beyond(story)
+    produce(story, 2)
+    story.final()
+    story.op("list-offsets", KEY, {"at": "latest"}, {"offset": 3})
+
+
+@PLANTED.violation("has committed 3", "ends at 2", on=Story)
+def an_offset_beyond_the_end_but_for_a_produce_that_failed(story: Story) -> None:
+    """Whatever its answer says."""
+    produce(story, 0, 1)
+    failed(story, "produce", {"value": 102, "acks": "all"}, {"offset": 2})
+    commit_beyond(story)
+
+
 @PLANTED.violation("t/0 at 1 was acknowledged", "handed to no member", on=Story)
 def a_record_that_nobody_is_handed(story: Story) -> None:
     produce(story, 0, 1, 2)
@@ -454,6 +581,25 @@ def a_record_that_nobody_is_handed_and_is_acknowledged_late(story: Story) -> Non
     fetch(story, "a", 0, 0)
     story.final()
     fetch(story, "a", 2, end=2)
+
+
+@PLANTED.violation("t/0 at 1 was acknowledged", "read up to 2", on=Story)
+def a_record_that_nobody_is_handed_between_two_ends(story: Story) -> None:
+    produce(story, 0, 1)
+    join(story, "a", 1, t0=0)
+    fetch(story, "a", 0, 0)
+    story.final()
+    fetch(story, "a", 1, end=1)
+    fetch(story, "a", 2, end=2)
+
+
+@PLANTED.violation("t/0 at 0 was acknowledged", "read up to 1", on=Story)
+def a_record_that_only_a_fetch_that_failed_was_handed(story: Story) -> None:
+    produce(story, 0)
+    join(story, "a", 1, t0=0)
+    failed(story, "fetch", {"consumer": "a", "from": 0, **of_member("a")}, {"records": [[0, 100]]})
+    story.final()
+    fetch(story, "a", 1, end=1)
 
 
 @PLANTED.violation("t/0 at 0 was acknowledged", "read up to 1", on=Story)
@@ -481,6 +627,12 @@ def test_many_violations_are_counted_and_few_reported() -> None:
     outcome = groups(story.run_events())
     assert len(outcome.findings) == 5
     assert outcome.figures["commits-kept broken"] == 9
+
+
+def test_a_join_that_goes_back_is_no_commit() -> None:
+    figures = groups(PLANTED["a generation that comes back"].story().run_events()).figures
+    assert figures["generations-rise broken"] == 1
+    assert figures["old-generations-refused broken"] == 0
 
 
 def test_what_nobody_committed_is_reported_once() -> None:
@@ -647,7 +799,66 @@ def read_twice(story: Story) -> None:
     fetch(story, "b", 2, end=2)
 
 
+def joins_that_do_not_tell_a_part(story: Story) -> None:
+    """One fails, whatever it was given; of another the answer is not known."""
+    join(story, "a", 2, t0=0)
+    joining = story.invoke("join", None, of_member("b"))
+    story.complete(joining, "fail", assigned(1, t1=0), error="NOT_ASSIGNED")
+    story.op("join", None, of_member("c"))
+
+
+def assigned_after_a_join_without_an_answer(story: Story) -> None:
+    """Nobody knows when that was."""
+    join(story, "a", 2, t0=0)
+    joining = story.invoke("join", None, of_member("b"))
+    story.complete(joining, "info", error="CLIENT_TIMED_OUT")
+    join(story, "b", 1, "assignment", t1=0)
+
+
+def assigned_before_it_joins_in_vain(story: Story) -> None:
+    join(story, "b", 1, "assignment", t1=0)
+    join(story, "a", 2, t0=0)
+    join_in_vain(story, "b")
+
+
+def question_that_fails(story: Story) -> None:
+    commit(story, 1, 2)
+    failed(story, "committed", {"group": GROUP})
+
+
+def commit_that_names_no_generation(story: Story) -> None:
+    """Of somebody who is no member."""
+    join(story, "a", 5, t0=0)
+    value = {"group": GROUP, "offset": 3}
+    story.op("commit", KEY, value, value)
+
+
+def answers_that_leave_things_out(story: Story) -> None:
+    """A produce says no place, fetches hand over no records, or say nothing at all."""
+    join(story, "a", 1, t0=0)
+    story.op("produce", KEY, {"value": 1, "acks": "all"}, {"topic_id": "T"})
+    story.op("fetch", KEY, {"consumer": "x", "from": 0})
+    story.final()
+    value = {"consumer": "a", "from": 1, **of_member("a")}
+    story.op("fetch", KEY, value, {"records": None, "high_watermark": 1})
+
+
+def unread_as_its_produce_failed(story: Story) -> None:
+    """Whatever its answer says."""
+    join(story, "a", 1, t0=0)
+    failed(story, "produce", {"value": 100, "acks": "all"}, {"offset": 0})
+    story.final()
+    fetch(story, "a", 1, end=1)
+
+
 LOOK_ALIKES = [
+    joins_that_do_not_tell_a_part,
+    assigned_after_a_join_without_an_answer,
+    assigned_before_it_joins_in_vain,
+    question_that_fails,
+    commit_that_names_no_generation,
+    answers_that_leave_things_out,
+    unread_as_its_produce_failed,
     refused_in_a_newer_generation,
     commit_without_a_generation_or_an_answer,
     asked_before_it_was_committed,
