@@ -753,13 +753,6 @@ def test_what_is_counted_is_what_could_differ() -> None:
     }
 
 
-def test_one_number_that_was_told_often_is_not_enough() -> None:
-    story = Asked()
-    for _ in range(9):
-        story.node("c1", high_watermark=-1)
-    assert clause_of(judged(CHECKER, story), "no-way-back").compared == 3
-
-
 @pytest.mark.parametrize(
     ("code", "heard"),
     [("NOT_LEADER_OR_FOLLOWER", 2), ("NO_CLIENT", 0), (CLIENT_TIMED_OUT, 0), (CONNECTION_LOST, 0)],
