@@ -2,8 +2,8 @@
 
 base            the protocol: what a generator is asked, what it sees, what it answers
 sources         op, ops, generate, repeat, cycle, sleep, nothing
-limits          once, limit, time_limit, overtime, process_limit, until_ok, map_ops, filter_ops,
-                with_key
+limits          once, limit, time_limit, overtime, from_now, process_limit, until_ok, map_ops,
+                filter_ops, with_key
 rates           stagger, delay
 combine         any_of, mix, synchronize, phases, then
 threads         on_threads, clients, nemesis, each_thread, reserve
@@ -28,6 +28,7 @@ from framework.generators.combine import any_of, mix, phases, synchronize, then
 from framework.generators.independent import concurrent_keys, sequential_keys
 from framework.generators.limits import (
     filter_ops,
+    from_now,
     limit,
     map_ops,
     once,
@@ -71,6 +72,7 @@ __all__ = [
     "each_thread",
     "filter_ops",
     "free_process",
+    "from_now",
     "generate",
     "lift",
     "limit",

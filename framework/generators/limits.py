@@ -55,6 +55,19 @@ class TimeLimit(Wrapper):
 
 
 @dataclass(frozen=True, slots=True)
+class FromNow:
+    """What `function` makes of the time, ns, at which it is first asked and is taken."""
+
+    function: Callable[[int], Generator]
+
+    def offer(self, context: Context) -> Offer | None:
+        return self.function(context.time).offer(context)
+
+    def update(self, context: Context, event: Event) -> FromNow:
+        return self
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessLimit(Wrapper):
     """Ends before the client processes that may have taken part outnumber `most`."""
 
@@ -129,10 +142,21 @@ def time_limit(seconds: float, source: Source) -> Generator:
     return overtime(seconds, lambda: False, source)
 
 
-def overtime(seconds: float, goes_on: Callable[[], bool], source: Source) -> Generator:
+def overtime(
+    seconds: float, goes_on: Callable[[], bool], source: Source, since_ns: int | None = None
+) -> Generator:
     """A time limit at which `goes_on` is asked, and from then on again and again: while it holds,
-    it goes on for as long again at most."""
-    return TimeLimit(lift(source), round(seconds * NS_PER_S), goes_on)
+    it goes on for as long again at most. `since_ns`: when the clock started, if not with the first
+    operation."""
+    duration = round(seconds * NS_PER_S)
+    cutoff = None if since_ns is None else since_ns + duration
+    return TimeLimit(lift(source), duration, goes_on, cutoff)
+
+
+def from_now(function: Callable[[int], Generator]) -> Generator:
+    """What a pure function makes of the time, ns, at which its turn comes: so that several limits
+    can begin together."""
+    return FromNow(function)
 
 
 def process_limit(count: int, source: Source) -> Generator:

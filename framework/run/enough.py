@@ -1,7 +1,8 @@
 """Whether a run has done enough to be judged when its time is over.
 
 On a busy machine little succeeds within the time that a quiet one needs for much more, and what
-checkers have too little of is UNKNOWN. So such a run goes on, for as long again at most. What is
+checkers have too little of is UNKNOWN. So such a run goes on, for as long again at most; without
+faults, once those that bit are enough: what was down nearly all the time answers nobody. What is
 enough is said by checkers, each for itself; this is only what most of them begin with.
 """
 
@@ -14,9 +15,11 @@ from framework.history.event import NEMESIS, Event, Json
 from framework.plugins.fault import FaultOp
 
 ENOUGH: Final = 10
-"""Successes a kind of operation, on average, of each kind one at least; answers of each, of which
-half of those that were asked for will do; and of those a quarter that say what is, rather than that
-somebody else is to be asked."""
+"""Successes a kind of operation, on average; answers of each, of which half of those that were
+asked for will do; and of those a quarter that say what is, rather than that somebody else is to be
+asked."""
+_OK: Final = 2
+"""Successes of each kind, one where hardly any was asked for: no clause goes by one sighting."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,6 +64,10 @@ class Enough:
         """What there is too little of, in a few words each."""
         return [*self._few_operations(), *self._few_faults()]
 
+    def wants_faults(self) -> bool:
+        """Whether it is faults that there are too few of, too."""
+        return any(self._few_faults())
+
     def goes_on(self) -> bool:
         """Whether it does, now that its time is over."""
         wanting = self.wanting()
@@ -77,8 +84,8 @@ class Enough:
                 yield f"{answered} of {asked} {f} answered, {least} are enough"
             elif self._telling[f] < telling:
                 yield f"{self._telling[f]} of {asked} {f} told anything, {telling} are enough"
-            elif not self._ok[f]:
-                yield f"0 of {asked} {f} ok"
+            elif self._ok[f] < (wanted := _OK if asked > ENOUGH else 1):
+                yield f"{self._ok[f]} of {asked} {f} ok, {wanted} are enough"
             elif not self._since.get(f, True):
                 yield f"no {f} ok since the first fault"
         least = ENOUGH * len(self._asked)

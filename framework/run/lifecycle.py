@@ -369,7 +369,7 @@ def _interpret(
     journal = Journal(folder.path)
     try:
         interpreter.run(
-            schedule(test, enough.goes_on),
+            schedule(test, enough),
             open_client=_client_factory(test, cluster),
             nemesis=driver,
             journal=journal,

@@ -3,21 +3,27 @@ every test has: heal, verify, settle, final reads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from functools import partial
+from typing import Final, Protocol
 
 from framework.generators import (
     Generator,
     any_of,
     clients,
+    from_now,
+    generate,
     nemesis,
     on_threads,
+    once,
     op,
+    ops,
     overtime,
     phases,
+    sleep,
     stagger,
     time_limit,
 )
+from framework.history.event import Invocation
 from framework.plugins.schedules import some_last
 from framework.plugins.workload import WorkloadOptions
 from framework.run.observing import observed
@@ -26,19 +32,38 @@ from framework.run.options import Test
 FINAL_READS_LIMIT_S: Final = 30.0
 
 
-def schedule(test: Test, goes_on: Callable[[], bool] = lambda: False) -> Generator:
+_LOOKS_S: Final = 0.2
+"""How often it is asked whether more faults are wanted."""
+
+
+class Judge(Protocol):
+    """Says at the end of the main phase, and from then on again and again, what is still wanted."""
+
+    def goes_on(self) -> bool:
+        """Whether anything is."""
+
+    def wants_faults(self) -> bool:
+        """Whether faults are."""
+
+
+class Over:
+    """Nothing more is wanted."""
+
+    def goes_on(self) -> bool:
+        return False
+
+    def wants_faults(self) -> bool:
+        return False
+
+
+def schedule(test: Test, enough: Judge | None = None) -> Generator:
     """Main phase with faults, then heal, settle and final reads; the observer beside all of it.
-    While `goes_on` holds at its end, and it need not take exactly as long as was asked for, the
-    main phase takes as long again at most."""
-    faults = [
-        nemesis(some_last(package.schedule(test.options.interval_s), test.lasting_s, number))
-        for number, package in enumerate(test.nemeses.values())
-    ]
-    limit_s, both = test.options.time_limit_s, any_of(*_clients(test), *faults)
-    main = time_limit(limit_s, both) if test.options.exactly else overtime(limit_s, goes_on, both)
+    Unless it is to take exactly as long as was asked for, `enough` may have the main phase take as
+    long again at most; clients are then alone as soon as no more faults are wanted."""
+    judge = enough if enough and not test.options.exactly else Over()
     whole = phases(
         nemesis(op("phase", value="main")),
-        main,
+        from_now(partial(_main, test, judge)),
         nemesis(op("phase", value="heal")),
         nemesis(op("heal")),
         nemesis(op("phase", value="settle")),
@@ -51,6 +76,30 @@ def schedule(test: Test, goes_on: Callable[[], bool] = lambda: False) -> Generat
     asks = test.observer.questions
     questions = {spec.name: asks(test.system, spec, test.capabilities) for spec in test.specs}
     return observed(whole, questions, test.options.observe_s)
+
+
+def _main(test: Test, enough: Judge, now_ns: int) -> Generator:
+    """Operations and faults, from now on."""
+    limit_s = test.options.time_limit_s
+    faults = [
+        some_last(package.schedule(test.options.interval_s), test.lasting_s, number)
+        for number, package in enumerate(test.nemeses.values())
+    ]
+    beside = [nemesis(overtime(limit_s, enough.wants_faults, each, now_ns)) for each in faults]
+    ended = nemesis(_ended(limit_s, enough))
+    return overtime(limit_s, enough.goes_on, any_of(*_clients(test), *beside, ended), now_ns)
+
+
+def _ended(limit_s: float, enough: Judge) -> Generator:
+    """What is broken is healed when the time is over, if clients go on then, as soon as no more
+    faults are wanted."""
+
+    def heal(*_: object) -> Generator | Invocation | None:
+        if not enough.goes_on():
+            return None
+        return sleep(_LOOKS_S) if enough.wants_faults() else op("heal")
+
+    return once(ops((sleep(limit_s), generate(heal))))
 
 
 def _options(test: Test, index: int) -> WorkloadOptions:

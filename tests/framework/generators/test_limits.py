@@ -4,9 +4,11 @@ import pytest
 from schedules import fs, invocations, some, timed
 
 from framework.generators import (
+    Generator,
     any_of,
     delay,
     filter_ops,
+    from_now,
     generate,
     limit,
     map_ops,
@@ -128,3 +130,18 @@ def test_map_and_filter() -> None:
 
 def test_with_key_marks_every_operation() -> None:
     assert {e.key for e in simulate(with_key("t1", some("ab")))} == {"t1"}
+
+
+def test_limits_that_begin_together() -> None:
+    """Though the second one's first operation is due later."""
+
+    def both(now_ns: int) -> Generator:
+        late = ops((sleep(1), delay(1, repeat(op("b")))))
+        return any_of(
+            overtime(3, lambda: False, delay(1, repeat(op("a"))), now_ns),
+            overtime(3, lambda: False, late, now_ns),
+        )
+
+    history = simulate(ops((sleep(5), from_now(both))), completion=quick)
+    times = [*((second * S, "a") for second in (5, 6, 7)), (6 * S, "b"), (7 * S, "b")]
+    assert sorted(timed(history)) == sorted(times)

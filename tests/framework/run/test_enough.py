@@ -51,7 +51,7 @@ SKIPPED: Json = {"skipped": "pause is already active"}
     [
         made(("read", "ok", ENOUGH)),
         made(("read", "ok", 2 * ENOUGH - 1), ("create", "ok", 1)),
-        made(("read", "ok", 2 * ENOUGH - 1), ("create", "ok", 1), ("create", "fail", 60)),
+        made(("read", "ok", 2 * ENOUGH - 2), ("create", "ok", 2), ("create", "fail", 60)),
         made(("read", "ok", 60), ("seize", "fail", 9), ("seize", "ok", 1)),
         made(("read", "ok", 30), ("create", "ok", 4), ("create", "info", 5)),
         made(
@@ -75,7 +75,11 @@ def test_what_did_enough_ends(enough: Heard) -> None:
     [
         (made(("read", "ok", ENOUGH - 1)), "9 operations ok, 10 are enough"),
         (made(("read", "ok", 18), ("seize", "ok", 1)), "19 operations ok, 20 are enough"),
-        (made(("read", "ok", 60), ("seize", "fail", 9)), "0 of 9 seize ok"),
+        (made(("read", "ok", 60), ("seize", "fail", 9)), "0 of 9 seize ok, 1 are enough"),
+        (
+            made(("read", "ok", 60), ("seize", "fail", 10), ("seize", "ok", 1)),
+            "1 of 11 seize ok, 2 are enough",
+        ),
         (made(("read", "ok", 60), ("create", "info", 9)), "0 of 9 create answered, 4 are enough"),
         (
             made(("read", "ok", 60), ("create", "ok", 9), ("create", "info", 90)),
