@@ -125,11 +125,26 @@ class Browser:
                 raise TimeoutError(f"never: {condition}; errors: {self.errors}")
 
     def click(self, selector: str) -> None:
-        """With the mouse, in the middle of the first that fits."""
+        """With the mouse, in the middle of the first that fits; again where the page moved it
+        away just then. Raises `TimeoutError` for what something else lies over."""
         quoted = json.dumps(selector)
+        end = time.monotonic() + PATIENCE_S
         self.until(f"document.querySelector({quoted})")
+        while True:
+            self._press(quoted)
+            try:
+                if self.evaluate("window.wasClicked !== false"):  # a page that came knows nothing
+                    return
+            except RuntimeError:  # its page is left meanwhile
+                return
+            if time.monotonic() > end:
+                raise TimeoutError(f"no click reaches {selector}")
+
+    def _press(self, quoted: str) -> None:
         x, y = self.evaluate(
-            f"(() => {{ const it = document.querySelector({quoted});"
+            f"(() => {{ const it = document.querySelector({quoted}); window.wasClicked = false;"
+            " it.addEventListener('click', () => { window.wasClicked = true; },"
+            " {capture: true, once: true});"
             " it.scrollIntoView({block: 'center', behavior: 'instant'});"
             " const box = it.getClientRects()[0];"
             " return [box.x + box.width / 2, box.y + box.height / 2]; })()"
