@@ -143,10 +143,10 @@ def last_goals(own: Sequence[Wish]) -> Sequence[Wish]:
 
 def misplaced(
     operations: Iterable[Operation], wishes: Wishes
-) -> tuple[int, list[tuple[Operation, str, Replicas]]]:
-    """How many partitions the final linearizable reads show of which is known where they were to
-    be, and those that they show elsewhere."""
-    compared, found = 0, list[tuple[Operation, str, Replicas]]()
+) -> tuple[list[tuple[Operation, str]], list[tuple[Operation, str, Replicas]]]:
+    """The final linearizable reads and the partitions that they show of which is known where they
+    were to be; and those that they show elsewhere."""
+    compared, found = list[tuple[Operation, str]](), list[tuple[Operation, str, Replicas]]()
     for read in operations:
         if read.f not in ("describe", "follow") or read.phase != "final" or not read.ok:
             continue
@@ -156,7 +156,7 @@ def misplaced(
             last = last_goals(own)
             over = all(each.operation.precedes(read) for each in own if each.operation.ok)
             if last and over and replicas is not None:
-                compared += 1
+                compared.append((read, key))
                 if tuple(replicas) not in [each.goal for each in last]:
                     found.append((read, key, tuple(replicas)))
     return compared, found

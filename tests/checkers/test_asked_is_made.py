@@ -94,6 +94,7 @@ def moved() -> LogStory:
     looked(story, "m/1")
     looked(story)
     shows(story, [6, 5])
+    shows(story, [6, 5])
     return story
 
 
@@ -495,6 +496,16 @@ def test_hardly_a_wish_that_was_granted_was_no_occasion() -> None:
         assert "hardly a wish for replicas was granted" in why_none(story, each)
 
 
+def test_one_change_that_only_a_lost_wish_explains_was_no_occasion() -> None:
+    story = LogStory(readers=("c1",))
+    create(story, "m", {"assignment": MADE}, MOVED)
+    logged(story, "m", MOVED, *MADE)
+    wish(story, [6, 5], type="info", error="REQUEST_TIMED_OUT")
+    move(story, [6, 5], rises=True)
+    assert asked_is_made(story.run_events()).figures["moves"] == 1
+    assert "hardly a wish for replicas was granted" in why_none(story, "moves")
+
+
 def test_where_moves_are_was_not_to_be_seen_before_the_cluster_settled() -> None:
     story = Story()
     create(story, "m", {"assignment": MADE}, MOVED)
@@ -507,18 +518,47 @@ def test_where_moves_are_was_not_to_be_seen_before_the_cluster_settled() -> None
     assert "hardly" not in why_none(story, "moves")
 
 
-@pytest.mark.parametrize("granted", [True, False])
-def test_one_partition_that_was_moved_is_not_enough_of_an_occasion(granted: bool) -> None:
+def where_moved(*last: tuple[list[int] | None, int], reads: int = 2) -> Story:
+    """These wishes for other replicas of partitions were granted; so often the end is read."""
     story = Story()
     create(story, "m", {"assignment": MADE}, MOVED)
-    wish(story, [6, 5])
-    wish(story, [6, 4])
-    wish(story, [6, 5], 1, type="ok" if granted else "fail")
+    for replicas, number in last:
+        wish(story, replicas, number)
     story.final()
-    expected = "" if granted else "hardly a partition was moved"
-    assert why_none(story, "moved") == expected
-    if granted:
-        assert clause_of(judged(story), "moved").verdict is Verdict.UNKNOWN
+    for _ in range(reads):
+        shows(story, [6, 5])
+    return story
+
+
+@pytest.mark.parametrize(("reads", "seen"), [(0, 0), (1, 1), (2, 2), (3, 2)])
+def test_two_partitions_in_one_read_are_one_sighting(reads: int, seen: int) -> None:
+    moved = clause_of(judged(where_moved(([6, 5], 0), ([6, 5], 1), reads=reads)), "moved")
+    assert moved.compared == seen
+    assert moved.verdict is (Verdict.VALID if seen == 2 else Verdict.UNKNOWN)
+
+
+@pytest.mark.parametrize("reads", [0, 1, 3])
+@pytest.mark.parametrize(
+    "wishes",
+    [
+        [([4, 5], 0), ([6, 5], 0)],
+        [([6, 5], 0), (None, 1)],
+        [([6, 5], 0), ([6, 5], 1), (None, 1)],
+    ],
+    ids=["moved twice", "the other is cancelled", "the other may be cancelled"],
+)
+def test_one_partition_that_was_moved_is_no_occasion_however_often_it_is_read(
+    wishes: list[tuple[list[int] | None, int]], reads: int
+) -> None:
+    story = where_moved(*wishes, reads=reads)
+    assert "of hardly a partition is known" in why_none(story, "moved")
+    assert not why_none(story, "moves"), "two wishes were granted"
+
+
+def test_a_wish_that_was_refused_moves_nothing() -> None:
+    story = where_moved(([6, 5], 0), ([5, 6], 0), ([6, 5], 0), reads=0)
+    wish(story, [6, 5], 1, type="fail")
+    assert "of hardly a partition is known" in why_none(story, "moved")
 
 
 def test_a_wish_that_the_log_has_was_an_occasion() -> None:

@@ -189,7 +189,10 @@ def read_of(replicas: Any, index: int = 10, **more: Any) -> Operation:
 def test_the_final_reads_show_the_last_goal(f: str) -> None:
     wishes = wishes_of([wished(0, [3, 1])])
     right, wrong = read_of([3, 1], f=f), read_of([1, 2], f=f)
-    assert misplaced([right, wrong], wishes) == (2, [(wrong, KEY, (1, 2))])
+    assert misplaced([right, wrong], wishes) == (
+        [(right, KEY), (wrong, KEY)],
+        [(wrong, KEY, (1, 2))],
+    )
 
 
 @pytest.mark.parametrize(
@@ -205,16 +208,17 @@ def test_the_final_reads_show_the_last_goal(f: str) -> None:
     ids=["a cache", "before the end", "unanswered", "no topic", "no replicas", "meanwhile"],
 )
 def test_what_says_nothing_of_the_end_is_not_compared(read: Operation) -> None:
-    assert misplaced([read], wishes_of([wished(0, [3, 1])])) == (0, [])
+    assert misplaced([read], wishes_of([wished(0, [3, 1])])) == ([], [])
 
 
 def test_a_wish_without_an_answer_does_not_keep_reads_from_being_compared() -> None:
     wishes = wishes_of([wished(0, [3, 1]), wished(2, [4], "info")])
-    assert misplaced([read_of([4]), read_of([3, 1]), read_of([2])], wishes) == (
-        3,
+    reads = [read_of([4]), read_of([3, 1]), read_of([2])]
+    assert misplaced(reads, wishes) == (
+        [(each, KEY) for each in reads],
         [(read_of([2]), KEY, (2,))],
     )
-    assert misplaced([read_of([2])], {}) == (0, []), "nobody wished anything"
+    assert misplaced([read_of([2])], {}) == ([], []), "nobody wished anything"
 
 
 def looked(at_ns: int, *moving: str, **more: Any) -> Operation:
