@@ -228,17 +228,16 @@ def groups(events: RunEvents) -> Outcome:
 
 
 def _old_commits(run: GroupRun, operations: Iterable[Operation]) -> int:
-    """Commits that clients tried after somebody had joined a newer generation, whatever came of
-    them."""
+    """Commits that clients tried in a generation after somebody had joined a newer one, whatever
+    came of them."""
     return sum(
         any(
-            join.group == group_request(each).get("group")
-            and join.generation > group_request(each).get("generation", -1)
-            and join.operation.precedes(each)
+            join.group == commit.place[0]
+            and 0 <= commit.generation < join.generation
+            and join.operation.precedes(commit.operation)
             for join in run.memberships
         )
-        for each in operations
-        if each.f == "commit"
+        for commit in (_commit(each) for each in operations if each.f == "commit")
     )
 
 

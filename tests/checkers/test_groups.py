@@ -300,6 +300,42 @@ def test_commits_in_another_group_are_no_occasion() -> None:
     assert counts["old-generations-refused"] == "clients hardly committed in older generations"
 
 
+def tried_in(generation: int | None, **more: Any) -> Any:
+    """What is counted where clients committed so twice after somebody had joined generation 1."""
+    story = Story()
+    join(story, "a", 0, t0=0)
+    join(story, "b", 1, t0=0)
+    for _ in range(2):
+        value = a_commit("", generation or 0, 2)
+        if generation is None:
+            del value["generation"]
+        story.op("commit", KEY, value, value, **more)
+    return groups(story.run_events())
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"type": "info"}, {"type": "fail", "ext": {"asserts": STALE}, "error": "UNKNOWN_MEMBER"}],
+    ids=["taken", "unanswered", "refused"],
+)
+@pytest.mark.parametrize("generation", [-1, None])
+def test_commits_of_no_generation_are_of_no_older_one(
+    generation: int | None, more: dict[str, Any]
+) -> None:
+    """As those of who is no member, or an administrator: neither an occasion nor a breach."""
+    outcome = tried_in(generation, **more)
+    assert not outcome.findings
+    assert outcome.clauses["old-generations-refused"] == (
+        "clients hardly committed in older generations"
+    )
+
+
+def test_any_generation_below_is_an_older_one() -> None:
+    assert tried_in(0, type="info").clauses["old-generations-refused"] == 0, "an occasion"
+    assert_invalid(tried_in(0), "a commit of generation 0 was taken")
+    assert "hardly" in tried_in(1).clauses["old-generations-refused"]
+
+
 def test_two_members_of_one_generation_share_what_they_read() -> None:
     """Beside a generation that one member has alone."""
     story = Story()
