@@ -234,6 +234,7 @@ class Partition:
 class Counts:
     """What was compared; `_known`: of how many that there were."""
 
+    records: int = 0
     chain: int = 0
     """Of records."""
     answers: list[int] = field(default_factory=list)
@@ -241,6 +242,8 @@ class Counts:
     decisions: int = 0
     accepted: int = 0
     accepted_known: int = 0
+    accepted_owed: int = 0
+    """Those whose record is there, or nothing excuses that it is not."""
     elections: int = 0
     joins: int = 0
     joins_known: int = 0
@@ -284,35 +287,38 @@ def isr_chain(events: RunEvents) -> Outcome:
     for clause in (REQUESTS, JOINS, MEMBERS):
         if once and by_clause[clause.name] in (1, (1, 1)):
             by_clause[clause.name] = once
-    figures = {"partitions": len(partitions), "records": sum(map(len, links.values()))}
+    figures = {"partitions": len(partitions), "records": counts.records}
     return weighed(by_clause, findings, figures)
 
 
 def _requests(counts: Counts, events: RunEvents) -> Count:
-    """Those of clients, if there are any: each one that was accepted."""
+    """Those of clients, if there are any: each one that was accepted; where nodes tell nothing,
+    those whose record neither a snapshot nor a disk that nobody has may have taken away."""
     if counts.accepted:
-        return counts.accepted_known, 0 if unreported(events.plan) else counts.accepted
+        owed = counts.accepted_owed if unreported(events.plan) else counts.accepted
+        return counts.accepted_known, owed
     return counts.decisions or _no_occasion(events) or unreported(events.plan) or 0
 
 
 def _joins(counts: Counts, events: RunEvents) -> Count:
     """Where nodes tell nothing, by the plan, only what clients asked for is known."""
-    if unreported(events.plan):
-        return counts.joins_known or unreported(events.plan)
+    if counts.records and (why := unreported(events.plan)):
+        return counts.joins_known or why
     if not counts.joins:
         return _no_occasion(events) or 0
     return counts.joins_known, counts.joins
 
 
 def _members(counts: Counts, events: RunEvents) -> Count:
-    """Of real brokers nobody may have joined; of those that did, nodes that tell nothing may have
-    left nothing of what was before."""
+    """Of real brokers nobody may have joined, as records tell; of those that did, nodes that tell
+    nothing may have left nothing of what was before."""
     if counts.members or counts.accepted:
         return counts.members
     if counts.joined:
         return unreported(events.plan) or 0
-    asked = any(each.f == "alter-isr" for each in events.operations)
-    return 0 if asked else _no_occasion(events) or "no client asked for an ISR change"
+    if any(each.f == "alter-isr" for each in events.operations):
+        return 0
+    return _no_occasion(events) or ("no client asked for an ISR change" if counts.records else 0)
 
 
 def _of_brokers(events: RunEvents, sure: CommittedOnDisks) -> Iterator[OfBroker]:
@@ -408,6 +414,7 @@ class Judge:
         records = partition.records
         partition.links = records.in_order()
         partition.shown = list(sights(partition.operations, key))
+        self.counts.records += len(partition.links)
         self.counts.chain += max(records.heard - 1, 0)
         yield from records.conflicts.values()
         yield from self._chain(partition.links)
@@ -538,9 +545,11 @@ class Judge:
                 continue
             self.counts.accepted += 1
             places = by_version.get(altered_isr(change)["partition_epoch"], [])
-            if links and (places or not (self.gaps.offsets or self.lost)):
-                self.counts.accepted_known += 1
-                yield from self._as_recorded(change, places, links)
+            if places or not (self.gaps.offsets or self.lost):
+                self.counts.accepted_owed += 1
+                if links:
+                    self.counts.accepted_known += 1
+                    yield from self._as_recorded(change, places, links)
 
     # --- requests -------------------------------------------------------------------------
 

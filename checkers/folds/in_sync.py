@@ -5,7 +5,7 @@ The settings' names are those of Kafka's topics, as clients give them.
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Final, TypeVar
@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 from checkers.folds.brokers import ids_of
 from checkers.folds.isr import Key
 from checkers.folds.shown_states import Between, ShownStates
-from checkers.folds.values import log_answer, produce_of
+from checkers.folds.values import create_topic, log_answer, produce_of
 from framework.checking.findings import finding
 from framework.evidence.changes import (
     ConfigSet,
@@ -34,7 +34,7 @@ from framework.evidence.run_events import RunEvents, unreported, unshown
 from framework.history.pairing import Operation
 from framework.plugins.checker import Count, Finding
 
-IN_SYNC_FS: Final = ("produce",)
+IN_SYNC_FS: Final = ("create", "produce")
 UNCLEAN: Final = "unclean.leader.election.enable"
 LEAST: Final = "min.insync.replicas"
 TOPIC: Final = 2
@@ -108,14 +108,16 @@ def answered_short(
     its answer. And of how many it is known what it went by. `records`: by partition, in the order
     of the log."""
     asked = {key: settings.least(key[0]) for key in records if settings.least(key[0]) > 1}
-    if not asked:
-        return "no topic asks for more than one in-sync replica", []
     by_name = {f"{settings.topics.get(key[0])}/{key[1]}": key for key in asked}
     produced = [
         (each, by_name[str(each.key)])
         for each in _acknowledged(events.operations)
         if str(each.key) in by_name
     ]
+    if not produced and _unrecorded(events.operations, records, settings):
+        return 0, []
+    if not asked:
+        return "no topic asks for more than one in-sync replica", []
     if not produced:
         return "no produce to a topic that asks for more than one was acknowledged by all", []
     states: dict[Key, list[PartitionState]] = {key: [] for _, key in produced}
@@ -135,6 +137,33 @@ def answered_short(
     if not shown.answers and (why := unreported(events.plan)):
         return f"{why}, and nobody asked them of partitions", findings
     return compared, findings
+
+
+def _unrecorded(
+    operations: Sequence[Operation], records: Container[Key], settings: Settings
+) -> bool:
+    """Whether all acknowledged a produce to a partition of which no record is left, of a topic that
+    asks for more than one in-sync replica: by its creates, or by what is known of it."""
+    asked = _asked_for(operations)
+    for each in _acknowledged(operations):
+        name, _, number = str(each.key).rpartition("/")
+        topic_id = log_answer(each).get("topic_id", "")
+        least = asked.get(name, settings.least(topic_id))
+        if least > 1 and number.isdecimal() and (topic_id, int(number)) not in records:
+            return True
+    return False
+
+
+def _asked_for(operations: Iterable[Operation]) -> Mapping[str, int]:
+    """Names of topics whose creates ask for some in-sync replicas -> for how many, at least."""
+    found: dict[str, int] = {}
+    for each in operations:
+        if each.f == "create" and not each.failed and isinstance(each.value, dict):
+            least = dict(create_topic(each).get("configs") or ()).get(LEAST)
+            if least is not None and least.isdecimal():
+                name = str(each.key)
+                found[name] = min(int(least), found.get(name, int(least)))
+    return found
 
 
 def _short(
@@ -204,7 +233,7 @@ def _later(
 def _acknowledged(operations: Iterable[Operation]) -> Iterator[Operation]:
     for each in operations:
         asked = produce_of(each).get("acks") if isinstance(each.value, dict) else None
-        if each.f in IN_SYNC_FS and each.ok and str(asked) in ("all", "-1"):
+        if each.f == "produce" and each.ok and str(asked) in ("all", "-1"):
             yield each
 
 

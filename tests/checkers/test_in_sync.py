@@ -201,9 +201,7 @@ def test_leader_that_answers_though_it_knows_that_it_is_alone(acks: Any) -> None
     assert "produced to t/0" in found and "the ISR was [4]; 2 in-sync" in found
 
 
-@pytest.mark.parametrize(
-    "more", [{"acks": 1}, {"type": "fail"}, {"type": "info"}, {"key": "t/1"}, {"key": "u/0"}]
-)
+@pytest.mark.parametrize("more", [{"acks": 1}, {"type": "fail"}, {"type": "info"}, {"key": "u/0"}])
 def test_what_was_not_acknowledged_by_all_of_that_partition_is_not_judged(
     more: dict[str, Any],
 ) -> None:
@@ -328,6 +326,75 @@ def test_without_a_topic_that_asks_for_more_there_is_no_occasion() -> None:
     produce(story)
     count, findings = judged(story)
     assert "no topic asks for more" in count and not findings
+
+
+def asks(story: Story, value: object = "2", name: str = "t", **more: Any) -> None:
+    """A client, for a topic with so many in-sync replicas; None: as the system likes it."""
+    configs = None if value is None else [["other", "2"], [LEAST, value]]
+    story.op("create", name, {"partitions": 1, "configs": configs}, {"topic_id": TOPIC}, **more)
+
+
+def unrecorded(story: Story) -> bool:
+    """Whether there was an occasion of which nothing is left."""
+    return judged(story)[0] == 0
+
+
+def test_a_topic_that_a_client_asked_for_and_of_which_no_record_is_left_was_an_occasion() -> None:
+    story = Story()
+    asks(story)
+    assert not unrecorded(story), "nothing was acknowledged"
+    produce(story, acks="1")
+    produce(story, type="info")
+    produce(story, key="u/0")
+    assert not unrecorded(story)
+    produce(story)
+    assert unrecorded(story)
+
+
+@pytest.mark.parametrize(
+    ("asked", "occasion"),
+    [
+        ([{"value": "3"}, {"value": "2"}], True),
+        ([{"value": "2", "type": "info"}], True),
+        ([{"value": "3"}, {"value": "1"}], False),
+        ([{"value": "1"}, {"value": "3"}], False),
+        ([{"value": "2", "type": "fail"}], False),
+        ([{"value": None}], False),
+        ([{"value": "all"}], False),
+        ([{"value": "2", "name": "u"}], False),
+    ],
+)
+def test_all_that_a_client_may_have_made_asks_for_more(
+    asked: list[dict[str, Any]], occasion: bool
+) -> None:
+    story = Story()
+    for each in asked:
+        asks(story, **each)
+    produce(story)
+    assert unrecorded(story) == occasion
+
+
+def test_what_is_known_of_a_topic_of_whose_partition_no_record_is_left_counts() -> None:
+    story = Story()
+    produce(story)
+    assert not unrecorded(story)
+    story.apply("c1", 0, "TopicRecord")
+    config(story, 1, LEAST, "2")
+    assert unrecorded(story)
+    story.partition(2, 0, [4], partition_id=1)
+    assert unrecorded(story), "of another partition"
+    produce(story, key="t/1")
+    assert unrecorded(story)
+
+
+def test_a_partition_that_is_known_is_held_to_what_the_log_says() -> None:
+    story = Story()
+    story.apply("c1", 0, "TopicRecord")
+    story.partition(1, 0, [4])
+    asks(story)
+    produce(story)
+    produce(story, key="t/x")
+    assert "no topic asks for more" in judged(story)[0]
 
 
 # --- high watermarks ----------------------------------------------------------------------

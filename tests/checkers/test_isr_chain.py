@@ -13,7 +13,7 @@ from planted_isr import changed, source
 from planted_runs import NODES, TOPIC, Story, assert_invalid, assert_valid, change, item, shown
 
 from checkers.folds.isr import State
-from checkers.isr_chain import Counts, Gaps, IsrChain, Link, _joins, _members, _requests
+from checkers.isr_chain import CLAUSES, Counts, Gaps, IsrChain, Link, _joins, _members, _requests
 from checkers.isr_chain import isr_chain as judge
 from framework.evidence.changes import (
     BrokerFenced,
@@ -882,9 +882,68 @@ def test_every_accepted_change_has_to_be_known() -> None:
 def test_of_nodes_that_tell_nothing_those_changes_count_that_are_known() -> None:
     story = clean()
     story.alter(0, [4], partition=9)
-    to_disks(story)
-    assert compared(story)["request-is-a-record"] == (2, 2)
+    to_disks(story, lost=(2,))
+    assert compared(story)["request-is-a-record"] == (2, 2), "a snapshot may have had its record"
     assert compared(story)["asked-joins"] == (1, 2)
+
+
+def test_partition_whose_records_no_disk_has_is_unknown() -> None:
+    """Its change was accepted, the log is there from the first record to the last, and nodes say
+    nothing: all is well but for the one that is told by nobody."""
+    story = clean()
+    more_changes(story)
+    to_disks(story)
+    assert compared(story)["request-is-a-record"] == (4, 4)
+    assert judged(IsrChain(), story).verdict is Verdict.VALID
+    story = clean()
+    more_changes(story)
+    story.alter(0, [4], partition=9)
+    to_disks(story)
+    assert compared(story)["request-is-a-record"] == (4, 5)
+    assert_unknown(IsrChain(), story, "request-is-a-record")
+    story.plan = {**story.plan, "uncollected": {"c9": "gone"}}
+    assert compared(story)["request-is-a-record"] == (4, 4), "it may be on a disk that nobody has"
+
+
+def more_changes(story: Story) -> None:
+    """Broker 5 joins again and goes again, as its leader asks, who was elected anew."""
+    story.partition(16, 5, [4], leader=4, leader_epoch=2)
+    story.alter(5, [4, 5], leader_epoch=2)
+    story.partition(17, 6, [4, 5], leader_epoch=2)
+    story.alter(6, [4], leader_epoch=2)
+    story.partition(18, 7, [4], leader_epoch=2)
+
+
+def lost(story: Story) -> Story:
+    """Nodes write no events, and of the metadata log no disk has anything any more."""
+    to_disks(story)
+    gone = (Appended, Change, LogOnDisk)
+    story.evidence = [each for each in story.evidence if not isinstance(each, gone)]
+    return story
+
+
+@pytest.mark.parametrize("excuse", [{}, {"uncollected": {"c1": "gone"}}])
+def test_where_no_record_is_left_changes_of_isrs_were_an_occasion(excuse: dict[str, Any]) -> None:
+    """Clients had them acknowledged, and produces to a topic that they had asked to have two
+    in-sync replicas."""
+    story = clean()
+    story.op("create", "t", {"configs": [["min.insync.replicas", "2"]]}, {"topic_id": TOPIC})
+    story.describe("t", {**shown(0, [4, 5, 6]), "partition": 1})
+    lost(story)
+    story.plan = {**story.plan, **excuse}
+    assert {name: each[0] for name, each in compared(story).items()} == dict.fromkeys(
+        (each.name for each in CLAUSES), 0
+    )
+    assert compared(story)["request-is-a-record"] == (0, 2)
+    assert_unknown(IsrChain(), story, *(each.name for each in CLAUSES))
+
+
+def test_where_no_record_is_left_a_fault_was_an_occasion_and_nothing_was_none() -> None:
+    quiet = {"capabilities": ["disk:applied"]}
+    for story, verdict in ((busy(), Verdict.UNKNOWN), (idle(), None)):
+        story.plan = {**story.plan, **quiet}
+        for name in ("asked-joins", "members-in-service"):
+            assert clause_of(judged(IsrChain(), story), name).verdict is verdict
 
 
 def test_decisions_count_where_no_client_asks() -> None:
@@ -1108,16 +1167,19 @@ def asked() -> Story:
 @pytest.mark.parametrize(
     ("function", "counts", "story", "told", "silent"),
     [
-        (_requests, Counts(accepted=2, accepted_known=1), asked, (1, 2), (1, 0)),
+        (_requests, Counts(accepted=3, accepted_known=1, accepted_owed=2), asked, (1, 3), (1, 2)),
         (_requests, Counts(decisions=3), busy, 3, 3),
         (_requests, Counts(), idle, IDLE, IDLE),
         (_requests, Counts(), seen, FIRST, FIRST),
         (_requests, Counts(), busy, 0, SILENT),
         (_requests, Counts(), asked, 0, SILENT),
-        (_joins, Counts(joins=3, joins_known=2), busy, (2, 3), 2),
-        (_joins, Counts(joins=3), busy, (0, 3), SILENT),
-        (_joins, Counts(), idle, IDLE, SILENT),
-        (_joins, Counts(), busy, 0, SILENT),
+        (_joins, Counts(records=9, joins=3, joins_known=2), busy, (2, 3), 2),
+        (_joins, Counts(records=9, joins=3), busy, (0, 3), SILENT),
+        (_joins, Counts(records=1), idle, IDLE, SILENT),
+        (_joins, Counts(records=1), busy, 0, SILENT),
+        (_joins, Counts(), idle, IDLE, IDLE),
+        (_joins, Counts(), asked, 0, 0),
+        (_joins, Counts(), busy, 0, 0),
         (_members, Counts(members=2), busy, 2, 2),
         (_members, Counts(members=2, joined=1), busy, 2, 2),
         (_members, Counts(accepted=1), asked, 0, 0),
@@ -1126,7 +1188,9 @@ def asked() -> Story:
         (_members, Counts(), asked, 0, 0),
         (_members, Counts(), idle, IDLE, IDLE),
         (_members, Counts(), seen, FIRST, FIRST),
-        (_members, Counts(), busy, NOBODY, NOBODY),
+        (_members, Counts(records=1), busy, NOBODY, NOBODY),
+        (_members, Counts(records=1), asked, 0, 0),
+        (_members, Counts(), busy, 0, 0),
     ],
 )
 def test_what_was_too_little_is_told_by_what_clients_and_the_ledger_say(
