@@ -28,7 +28,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -40,7 +40,7 @@ from framework.checking.runs import HISTORY, LEDGER, PLAN, ledger_of
 from framework.checking.shares import ALL, NODES, Share, below, shares
 from framework.evidence.kinds import DISK
 from framework.history.event import Recorded
-from framework.history.reader import read
+from framework.history.pieces import read_pieces
 from framework.plugins.checker import RunInfo, RunTables, Table
 from framework.plugins.system import ObservesNodes
 
@@ -198,20 +198,26 @@ def in_shares(info: RunInfo, most: int) -> Sequence[Share]:
 def write_history(info: RunInfo, unfinished: Path) -> dict[str, Any]:
     """What clients, observers and the harness did, into the unfinished folder; notes and
     counts. Raises `UsageError`."""
-    history = read([Path(info.path, HISTORY)], allow_empty=True)
-    operations = restated(info.plan, history.operations)
-    faults = ledger_of(info).drop_columns(["run"])
-    for name, table in (
-        (OPERATIONS, _without(operations, "file")),
-        (OBSERVATIONS, _without(history.observations, "file")),
-        (NEMESIS, history.nemesis),
-        (FAULTS, faults),
+    counts = Counter[str]()
+    with (
+        Rows(unfinished / f"{OPERATIONS}.parquet") as operations,
+        Rows(unfinished / f"{OBSERVATIONS}.parquet") as observations,
     ):
-        _write(table, unfinished / f"{name}.parquet")
+
+        def take(asked: Table, observed: Table) -> None:
+            stated = restated(info.plan, asked)
+            counts.update(_counted(stated.column("f")))
+            operations.write(_without(stated, "file"))
+            observations.write(_without(observed, "file"))
+
+        history = read_pieces([Path(info.path, HISTORY)], take, allow_empty=True)
+    faults = ledger_of(info).drop_columns(["run"])
+    _write(history.nemesis, unfinished / f"{NEMESIS}.parquet")
+    _write(faults, unfinished / f"{FAULTS}.parquet")
     return {
         "notes": list(history.notes),
-        "operations": _counted(operations.column("f")),
-        "observations": len(history.observations),
+        "operations": dict(sorted(counts.items())),
+        "observations": observations.written,
         "nemesis": len(history.nemesis),
         "faults": len(faults),
     }
@@ -289,10 +295,43 @@ def parted(evidence: Table) -> Iterator[tuple[str, Table]]:
             yield place, rows
 
 
+@dataclass(slots=True)
+class Rows:
+    """A file of rows that come in pieces, of one schema, one piece at least. What a kind says is
+    never null an older release may have left out: Parquet would refuse."""
+
+    path: Path
+    written: int = 0
+    _writer: pq.ParquetWriter | None = None
+    _held: list[Table] = field(default_factory=list)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def write(self, table: Table) -> None:
+        self._held.append(table)
+        self.written += len(table)
+        if sum(map(len, self._held)) >= _ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        table = pa.concat_tables(self._held)
+        self._held.clear()
+        open_ = pa.schema([column.with_nullable(True) for column in table.schema])
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self.path, open_, compression="snappy")
+        self._writer.write_table(table.cast(open_), row_group_size=_ROWS)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None and self._held:
+            self._flush()
+        if self._writer is not None:
+            self._writer.close()
+
+
 def _write(table: Table, path: Path) -> None:
-    """What a kind says is never null an older release may have left out: Parquet would refuse."""
-    open_ = pa.schema([column.with_nullable(True) for column in table.schema])
-    pq.write_table(table.cast(open_), path, compression="snappy", row_group_size=_ROWS)
+    with Rows(path) as rows:
+        rows.write(table)
 
 
 def _without(table: Table, *names: str) -> Table:

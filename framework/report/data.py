@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, cast
 
+import pyarrow as pa
+
 from framework.checking.documents import VerdictDocument
 from framework.checking.observed import system_of
 from framework.errors import UsageError
@@ -15,12 +17,15 @@ from framework.evidence.kinds import Evidence
 from framework.evidence.run_events import unreported
 from framework.history.event import Json
 from framework.history.pairing import PHASE, Operation
-from framework.history.reader import History, read_history
+from framework.history.pieces import read_pieces
+from framework.history.reader import operations_of
 from framework.plugins.capabilities import gives_evidence
+from framework.report.answers import Answers
 from framework.report.evidence import Told, told
 from framework.report.logs import LogLine, read_logs, zero_of
 from framework.report.messages import KINDS as DRAWN
 from framework.report.nodes import IN_LANES, Span, in_order, spans
+from framework.report.some import Some
 
 NS: Final = 1e9
 """ns in a second."""
@@ -64,6 +69,9 @@ class Run:
     plan: Mapping[str, Any]
     verdict: VerdictDocument | None
     operations: Sequence[Operation]
+    """Of very many some: thinned evenly, and those that findings name."""
+    answers: Answers
+    """Of all operations."""
     phases: Sequence[tuple[str, float]]
     injections: Sequence[Injection]
     spans: Sequence[Span]
@@ -81,8 +89,8 @@ class Run:
     def __post_init__(self) -> None:
         times = [1.0, *(time for _, time in self.phases), *(span.end_s for span in self.spans)]
         times.extend(time for each in self.injections for time in each.steps.values())
-        for op in (*self.operations, *self.observations):
-            times.extend(ns / NS for ns in (op.invoked_ns, op.completed_ns) if ns is not None)
+        asked = (self.answers, Answers.of(self.observations))
+        times.extend(each.last_ns / NS for each in asked)
         object.__setattr__(self, "end_s", max(times))
 
 
@@ -97,7 +105,8 @@ def read_run(folder: Path) -> Run:
         "there is"
     )
     verdict = cast("VerdictDocument | None", _object(folder / "verdict.json", not_checked, missing))
-    history = _history(folder / "history.jsonl", missing)
+    named = frozenset(numbers_of(verdict or {}))
+    history = _history(folder / "history.jsonl", named, missing)
     found = _has_findings(verdict or {})
     known = _told(folder, plan or {}, DRAWN if found else IN_LANES, missing)
     return Run(
@@ -106,7 +115,8 @@ def read_run(folder: Path) -> Run:
         verdict=verdict,
         operations=history.operations if history else (),
         observations=history.observations if history else (),
-        phases=_phases(history) if history else (),
+        answers=history.answers if history else Answers.of(()),
+        phases=_phases(history.nemesis) if history else (),
         injections=_injections(folder / "faults.jsonl", missing),
         spans=list(spans(known.evidence, known.until_ns)),
         missing=missing,
@@ -143,25 +153,54 @@ def _object(path: Path, without: str, missing: list[str]) -> dict[str, Any] | No
     return None
 
 
-def _history(path: Path, missing: list[str]) -> History | None:
+def numbers_of(verdict: VerdictDocument) -> Iterator[int]:
+    """Indices by which findings name operations: of invocations, or of completions."""
+    for entry in verdict.get("checkers") or ():
+        for finding in entry.get("findings") or ():
+            yield from finding.get("operations") or ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _History:
+    """As `Run` has it, and what the nemesis did: index, time_ns, type, f, value."""
+
+    operations: Sequence[Operation]
+    observations: Sequence[Operation]
+    answers: Answers
+    nemesis: pa.Table
+
+
+def _history(path: Path, named: frozenset[int], missing: list[str]) -> _History | None:
     if not path.exists():
         missing.append(f"no {path.name}: the run ended before its first operation")
         return None
     try:
-        history = read_history(path, allow_empty=True)
+        some, answers, observations = Some(named), list[Answers](), list[pa.Table]()
+
+        def take(operations: pa.Table, observed: pa.Table) -> None:
+            some.add(operations)
+            answers.append(Answers.of_table(operations))
+            observations.append(observed)
+
+        history = read_pieces([path], take, allow_empty=True)
     except UsageError as error:
         missing.append(f"{path.name} cannot be drawn: {error}")
         return None
     missing.extend(history.notes)
-    return history
+    return _History(
+        operations=operations_of(some.table),
+        observations=operations_of(pa.concat_tables(observations)),
+        answers=Answers.together(answers),
+        nemesis=history.nemesis,
+    )
 
 
-def _phases(history: History) -> list[tuple[str, float]]:
+def _phases(nemesis: pa.Table) -> list[tuple[str, float]]:
     """Phase marks in order, each once: its invocation or completion, whichever came first."""
     found: dict[str, float] = {}
-    for event in history.named:
-        if event.f == PHASE and event.time is not None:
-            found.setdefault(str(event.value), event.time / NS)
+    for row in nemesis.to_pylist():
+        if row["f"] == PHASE and row["time_ns"] is not None:
+            found.setdefault(str(json.loads(row["value"])), row["time_ns"] / NS)
     return list(found.items())
 
 

@@ -4,12 +4,15 @@ Every figure has time since the run began (s) on x, and the same range, so that 
 them together. Text of histories is escaped here: Plotly reads a little HTML in its labels.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from framework.history.event import Process
 from framework.history.pairing import Operation
+from framework.report.answers import OUTCOMES, Answers, OutcomeName
 from framework.report.bands import (
     LABEL_PX,
     band_labels,
@@ -22,7 +25,7 @@ from framework.report.colours import OUTCOME_COLOUR, PLAIN, PROOF, STATE_COLOUR,
 from framework.report.data import NS, Run
 from framework.report.nodes import DOWN, Span
 from framework.report.text import escaped, shorten
-from framework.report.thinning import OUTCOMES, Bar, OutcomeName, end_s, points, start_s
+from framework.report.thinning import Bar, end_s, points, start_s
 from framework.report.thinning import bars as bars_of
 
 Figure = dict[str, Any]
@@ -295,17 +298,14 @@ def _points(
 def rate(run: Run) -> Figure:
     """Completions a second by outcome; of all operations, also of those not drawn elsewhere."""
     width_s = max(1.0, round(run.end_s / 600))
-    counts: dict[str, Counter[int]] = {outcome: Counter() for outcome in OUTCOMES}
-    for op in run.operations:
-        if op.completed_ns is not None:
-            counts[op.type][int(op.completed_ns / NS // width_s)] += 1
     buckets = range(int(run.end_s // width_s) + 1)
+    counts = _completions(run.answers, width_s, len(buckets))
     traces = [
         {
             "type": "bar",
             "name": outcome,
             "x": [bucket * width_s for bucket in buckets],
-            "y": [counts[outcome][bucket] / width_s for bucket in buckets],
+            "y": [count / width_s for count in counts[outcome]],
             "width": width_s,
             "offset": 0,
             "marker": {"color": OUTCOME_COLOUR[outcome], "line": {"width": 0}},
@@ -317,6 +317,17 @@ def rate(run: Run) -> Figure:
     figure["layout"]["barmode"] = "stack"
     figure["layout"]["yaxis"] |= {"title": {"text": "completions a second"}, "rangemode": "tozero"}
     return figure
+
+
+def _completions(answers: Answers, width_s: float, buckets: int) -> Mapping[OutcomeName, list[int]]:
+    """How many operations completed in each bucket, by outcome."""
+    completed = answers.answered_ns >= 0
+    bucket = (answers.answered_ns[completed] / NS // width_s).astype(np.int64)
+    outcome = answers.outcome[completed]
+    return {
+        name: np.bincount(bucket[outcome == place], minlength=buckets)[:buckets].tolist()
+        for place, name in enumerate(OUTCOMES)
+    }
 
 
 def hover(op: Operation) -> str:

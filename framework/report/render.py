@@ -18,15 +18,16 @@ from framework.checking.clauses import share
 from framework.checking.documents import CheckerDocument, FindingDocument
 from framework.history.pairing import Operation
 from framework.report import figures
+from framework.report.answers import OUTCOMES
 from framework.report.around import around
 from framework.report.checker_figures import arranged
-from framework.report.data import NS, Injection, Run, read_run
+from framework.report.data import NS, Injection, Run, numbers_of, read_run
 from framework.report.linearization import svg
 from framework.report.payload import packed, packed_plotly
 from framework.report.spacetime import Proof, SpaceTime
 from framework.report.story import Line, story
 from framework.report.text import full, shorten
-from framework.report.thinning import OUTCOMES, columns, end_s, start_s
+from framework.report.thinning import columns, end_s, start_s
 from framework.timings import PHASE
 
 log: Final = logging.getLogger(__name__)
@@ -146,7 +147,7 @@ def _page(run: Run, lines: Sequence[Line]) -> dict[str, Any]:
         "ledger": [_ledger_row(each) for each in run.injections],
         "steps": _STEPS,
         "drawn": len(placed),
-        "total": len(run.operations),
+        "total": len(run.answers),
         "heights": {name: figure["layout"]["height"] for name, figure in plots.items()},
         "payloads": {
             **{name: packed(figure) for name, figure in plots.items()},
@@ -204,13 +205,13 @@ def _repeat(run: Run) -> list[str]:
 def _facts(run: Run) -> list[tuple[str, Any]]:
     """What was run, for the box below the header."""
     plan = run.plan
-    outcomes = {name: sum(op.type == name for op in run.operations) for name in OUTCOMES}
+    outcomes = {name: run.answers.count(name) for name in OUTCOMES}
     facts = [
         ("started", str(plan.get("started") or "").replace("T", " ").replace("+00:00", " UTC")),
         ("length", f"{run.end_s:.1f} s"),
         ("went on for", plan.get("went_on")),
         ("not given by the machine", _share_taken(run)),
-        ("operations", f"{len(run.operations):,}"),
+        ("operations", f"{len(run.answers):,}"),
         *((name, f"{count:,}") for name, count in outcomes.items()),
         ("nodes asked", f"{len(run.observations):,} times" if run.observations else None),
         ("system", plan.get("system")),
@@ -281,11 +282,7 @@ def _named(run: Run) -> frozenset[int]:
     """Indices of the invocations of all operations that findings name."""
     by_index = _by_index(run)
     return frozenset(
-        by_index[number].index
-        for entry in (run.verdict or {}).get("checkers") or ()
-        for finding in entry.get("findings") or ()
-        for number in finding.get("operations") or ()
-        if number in by_index
+        by_index[number].index for number in numbers_of(run.verdict or {}) if number in by_index
     )
 
 

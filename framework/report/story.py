@@ -2,15 +2,15 @@
 to recover. Pure; the page begins with it and the terminal ends with it.
 """
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from statistics import median
 from typing import Final
 
-from framework.history.pairing import Operation
+import numpy as np
+
+from framework.report.answers import Answers
 from framework.report.data import NS, Injection, Run
 from framework.report.nodes import DOWN
 
@@ -42,7 +42,7 @@ def story(run: Run) -> tuple[Line, ...]:
     """At most `MAX_LINES` lines. Of what is not known there is no line."""
     found = (
         ("done", _done(run)),
-        ("answered", _answered(run.operations)),
+        ("answered", _answered(run.answers)),
         ("broken", _broken(run.injections)),
         ("effect", _effect(run.injections)),
         ("suffered", _suffered(run)),
@@ -74,11 +74,10 @@ def recoveries(run: Run) -> list[tuple[Trouble, float | None]]:
     """After each trouble that ended, s from its end to the first success of an operation that
     was invoked after it. None: nothing succeeded before the next trouble, though it was tried.
     Without an entry: nothing was tried."""
-    tried = sorted(
-        (op for op in run.operations if op.invoked_ns is not None),
-        key=lambda op: op.invoked_ns or 0,
-    )
-    starts = [(op.invoked_ns or 0) / NS for op in tried]
+    answers = run.answers
+    tried = np.argsort(answers.asked_ns)[: np.count_nonzero(~np.isnan(answers.asked_ns))]
+    starts = answers.asked_ns[tried] / NS
+    ends = np.where(answers.ok, answers.answered_ns, np.nan)[tried] / NS
     found: list[tuple[Trouble, float | None]] = []
     all_troubles = troubles(run.injections)
     for number, trouble in enumerate(all_troubles):
@@ -86,22 +85,23 @@ def recoveries(run: Run) -> list[tuple[Trouble, float | None]]:
             continue
         later = all_troubles[number + 1 :]
         until = later[0].from_s if later else float("inf")
-        after = tried[bisect_left(starts, trouble.to_s) : bisect_left(starts, until)]
-        if after:
-            ends = [op.completed_ns / NS for op in after if _ok(op) and op.completed_ns]
-            found.append((trouble, min(ends) - trouble.to_s if ends else None))
+        first, last = np.searchsorted(starts, [trouble.to_s, until])
+        if first < last:
+            after = ends[first:last]
+            after = after[~np.isnan(after)]
+            found.append((trouble, float(after.min()) - trouble.to_s if len(after) else None))
     return found
 
 
 def _done(run: Run) -> str:
     plan = run.plan
-    if not run.operations:
+    if not len(run.answers):
         return "No operation was recorded."
     doing = _list(plan.get("workloads") or ()) or "clients"
     threads = plan.get("threads")
     nodes = len(plan.get("nodes") or ())
     parts = [
-        f"{doing}: {_count(len(run.operations), 'operation')} in {run.end_s:.1f} s",
+        f"{doing}: {_count(len(run.answers), 'operation')} in {run.end_s:.1f} s",
         f"by {_count(threads, 'thread')}" if isinstance(threads, int) else "",
         f"against {_count(nodes, 'node')}" if nodes else "",
         f"of {plan['system']}" if plan.get("system") else "",
@@ -120,22 +120,21 @@ def _cut_short(run: Run) -> str:
     return ". It was interrupted" if interrupted else ""
 
 
-def _answered(operations: Sequence[Operation]) -> str:
-    if not operations:
+def _answered(answers: Answers) -> str:
+    if not len(answers):
         return ""
-    counts = Counter(op.type for op in operations)
+    ok = answers.count("ok")
     said = (
-        f"{counts['ok']:,} ok ({_percent(counts['ok'], len(operations))}), "
-        f"{counts['fail']:,} fail, {counts['info']:,} info"
+        f"{ok:,} ok ({_percent(ok, len(answers))}), "
+        f"{answers.count('fail'):,} fail, {answers.count('info'):,} info"
     )
-    lengths = sorted(
-        (op.completed_ns - op.invoked_ns) / 1e6
-        for op in operations
-        if _ok(op) and op.completed_ns is not None and op.invoked_ns is not None
-    )
-    if not lengths:
+    took = (answers.answered_ns - answers.asked_ns)[answers.ok] / 1e6
+    lengths = np.sort(took[~np.isnan(took)])
+    if not len(lengths):
         return said
-    middle, late = (lengths[min(int(len(lengths) * q), len(lengths) - 1)] for q in (0.5, 0.99))
+    middle, late = (
+        float(lengths[min(int(len(lengths) * q), len(lengths) - 1)]) for q in (0.5, 0.99)
+    )
     return f"{said}; of the ok, half took at most {_ms(middle)}, 99 of 100 at most {_ms(late)}"
 
 
@@ -180,33 +179,33 @@ def _suffered(run: Run) -> str:
         (each.from_s, run.end_s if each.to_s is None else each.to_s)
         for each in troubles(run.injections)
     ]
-    inside, outside = Counter[bool](), Counter[bool]()
-    for op in run.operations:
-        if op.invoked_ns is not None:
-            at_s = op.invoked_ns / NS
-            during = any(from_s <= at_s <= to_s for from_s, to_s in spans)
-            (inside if during else outside)[_ok(op)] += 1
-    if not inside or not outside:
+    placed = ~np.isnan(run.answers.asked_ns)
+    at_s, ok = run.answers.asked_ns[placed] / NS, run.answers.ok[placed]
+    during = np.zeros(len(at_s), bool)
+    for from_s, to_s in spans:
+        during |= (from_s <= at_s) & (at_s <= to_s)
+    if during.all() or not during.any():
         return ""
-    return (
-        f"{_percent(inside[True], inside.total())} of operations succeeded while faults were "
-        f"active, {_percent(outside[True], outside.total())} otherwise"
-    )
+    inside, outside = (_percent(int(ok[of].sum()), int(of.sum())) for of in (during, ~during))
+    return f"{inside} of operations succeeded while faults were active, {outside} otherwise"
 
 
 def _gap(run: Run) -> str:
     """The longest time in which operations were open, and none succeeded."""
-    ends = sorted(op.completed_ns / NS for op in run.operations if _ok(op) and op.completed_ns)
+    ends = np.sort(run.answers.answered_ns[run.answers.ok]) / NS
+    ends = ends[~np.isnan(ends)]
     if len(ends) < 2:
         return ""
     # Clients also rest, as before the final reads: time counts from the next that was tried.
-    starts = sorted(op.invoked_ns / NS for op in run.operations if op.invoked_ns is not None)
-    longest, since = 0.0, 0.0
-    for before, after in pairwise(ends):
-        tried = bisect_left(starts, before)
-        begin = max(before, starts[tried]) if tried < len(starts) else before
-        if after - begin > longest:
-            longest, since = after - begin, begin
+    starts = np.sort(run.answers.asked_ns) / NS  # what is not known comes last
+    before, after = ends[:-1], ends[1:]
+    tried = np.searchsorted(starts, before)
+    next_s = np.append(starts, np.nan)[tried]
+    begin = np.fmax(before, next_s)
+    worst = int(np.argmax(after - begin))
+    longest, since = float(after[worst] - begin[worst]), float(begin[worst])
+    if longest <= 0:
+        longest, since = 0.0, 0.0
     active = [
         each
         for each in run.injections
@@ -293,10 +292,6 @@ def _found(run: Run) -> str:
             more = f", and {total - 1:,} more" if total > 1 else ""
             return f"{each.get('name')}: {_short(message)}{more}"
     return "Nothing wrong" if entries else ""
-
-
-def _ok(op: Operation) -> bool:
-    return op.type == "ok"
 
 
 def _faults(faults: Sequence[Injection]) -> str:

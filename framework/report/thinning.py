@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import log10
-from typing import Final, Literal, TypedDict
+from typing import Final, TypedDict
 
 from framework.history.pairing import Operation
+from framework.report.answers import OUTCOMES
 from framework.report.data import NS
 
 MAX_BARS: Final = 2500
@@ -21,9 +22,6 @@ WIDTH_PX: Final = 1200
 _COARSER: Final = 1.5
 _DECADE_PX: Final = 80
 """Height of a power of ten, about, in the figure of latencies."""
-
-OutcomeName = Literal["ok", "fail", "info"]
-OUTCOMES: Final[tuple[OutcomeName, ...]] = ("ok", "fail", "info")
 
 
 @dataclass(slots=True)

@@ -5,8 +5,9 @@ import json
 import random
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,12 +15,16 @@ from hypothesis import strategies as st
 from framework.errors import UsageError
 from framework.history import events, ranges, reader
 from framework.history.columns import SCHEMA, write_parquet
+from framework.history.event import is_observer
 from framework.history.lines import HalfLine, Malformed, event_of, parse
 from framework.history.pairing import Operation, Pairing, PairingError
+from framework.history.pieces import read_pieces
+
+Columns: TypeAlias = list[dict[str, list[Any]]]
 
 
 def one_by_one(content: bytes) -> tuple[list[Operation], str]:
-    """The definition: the operations, and what is wrong, if anything."""
+    """The definition: the operations of clients, and what is wrong, if anything."""
     pairing, index, now, number = Pairing(), 0, None, 0
     try:
         for line in BytesIO(content):
@@ -34,7 +39,8 @@ def one_by_one(content: bytes) -> tuple[list[Operation], str]:
         pass
     except (Malformed, PairingError) as error:
         return [], f"{number}: {error}"
-    return (pairing.operations, "") if index else ([], "no events")
+    asked = [each for each in pairing.operations if not is_observer(each.process)]
+    return (asked, "") if index else ([], "no events")
 
 
 def in_ranges(path: Path, size: int) -> tuple[list[Operation], str]:
@@ -44,11 +50,41 @@ def in_ranges(path: Path, size: int) -> tuple[list[Operation], str]:
         return [], str(error)
 
 
+def in_pieces(path: Path, size: int) -> tuple[Columns, str]:
+    """Operations, observations and what the nemesis did; what is wrong, if anything."""
+    asked: list[pa.Table] = []
+    observed: list[pa.Table] = []
+
+    def take(one: pa.Table, other: pa.Table) -> None:
+        asked.append(one)
+        observed.append(other)
+
+    try:
+        found = read_pieces([path], take, size=size)
+    except UsageError as error:
+        return [], str(error)
+    assert found.notes == reader.read([path], size=size).notes
+    whole = (pa.concat_tables(asked), pa.concat_tables(observed), found.nemesis)
+    return [table.to_pydict() for table in whole], ""
+
+
+def at_once(path: Path, size: int) -> tuple[Columns, str]:
+    """As `in_pieces`, by a reader that holds all of it."""
+    try:
+        found = reader.read([path], size=size)
+    except UsageError as error:
+        return [], str(error)
+    whole = (found.operations, found.observations, found.nemesis)
+    return [table.to_pydict() for table in whole], ""
+
+
 def agree(path: Path, content: bytes, size: int, *, causes: bool = True) -> None:
     """`causes`: also on what is wrong; where several things are, ranges may meet another first."""
     path.write_bytes(content)
     expected, wrong = one_by_one(content)
     found, message = in_ranges(path, size)
+    assert in_pieces(path, size)[0] == at_once(path, size)[0]
+    assert bool(in_pieces(path, size)[1]) == bool(message)
     if not causes:
         assert bool(wrong) == bool(message) and found == expected, (wrong, message)
         return
@@ -72,7 +108,7 @@ JSONS = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
     max_leaves=5,
 )
-PROCESSES = st.integers(0, 3) | st.sampled_from(["0", "a", "nemesis", "\u00e9", -1])
+PROCESSES = st.integers(0, 3) | st.sampled_from(["0", "a", "nemesis", "\u00e9", -1, "observer:n1"])
 
 
 @st.composite
@@ -211,7 +247,30 @@ def test_lines_gzip_and_parquet_hold_the_same(
     for path in (packed, events_file, plain):
         found = reader.read([path], size=9_000)
         assert found.operations.to_pydict() == expected.operations.to_pydict(), path
+        assert in_pieces(path, 9_000) == at_once(path, 9_000), path
     assert len(SCHEMA) == 11
+
+
+def test_few_operations_are_held_at_once(tmp_path: Path) -> None:
+    """But for those that wait for one that is open."""
+    path = tmp_path / "h.jsonl"
+    most: list[int] = []
+    path.write_bytes(journal(4_000))
+    read_pieces([path], lambda asked, _: most.append(len(asked)), size=9_000)
+    assert len(most) > 50 and max(most) < 200 and sum(most) == len(at_once(path, 9_000)[0][0]["f"])
+
+
+def test_what_stays_open_holds_back_what_follows(tmp_path: Path) -> None:
+    whole = journal(500).splitlines(keepends=True)
+    late = [json.loads(line) | {"index": n + 1} for n, line in enumerate(whole)]
+    begun = {"index": 0, "time": 0, "type": "invoke", "process": 99, "f": "write", "key": "k"}
+    ended = begun | {"index": len(late) + 1, "type": "ok", "time": late[-1]["time"]}
+    path = tmp_path / "h.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in [begun, *late, ended]))
+    pieces: list[pa.Table] = []
+    read_pieces([path], lambda asked, _: pieces.append(asked), size=9_000)
+    assert pieces[0].column("end")[0].as_py() == len(late) + 1
+    assert pa.concat_tables(pieces).to_pydict() == at_once(path, 9_000)[0][0]
 
 
 def test_planted_faults_deep_in_a_compressed_file(

@@ -6,6 +6,7 @@ from typing import Any
 from framework.evidence import kinds
 from framework.history.pairing import Operation
 from framework.report import bands, figures
+from framework.report.answers import Answers
 from framework.report.data import Injection, Run
 from framework.report.nodes import Span, spans
 
@@ -34,7 +35,8 @@ def run_of(**parts: Any) -> Run:
         "spans": (),
         "missing": (),
     }
-    return Run(**(empty | parts))
+    whole = empty | parts
+    return Run(answers=Answers.of(whole["operations"]), **whole)
 
 
 def fault(ident: int, start_s: float, end_s: float | None, **more: Any) -> Injection:

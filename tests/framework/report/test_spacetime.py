@@ -11,6 +11,7 @@ from test_messages import ELECTION, PLAN, at, role
 
 from framework.evidence.kinds import Truncated
 from framework.history.pairing import Operation
+from framework.report.answers import Answers
 from framework.report.data import Run, read_run
 from framework.report.nodes import Span
 from framework.report.payload import unpacked
@@ -22,6 +23,7 @@ RUN = Run(
     plan=PLAN,
     verdict=None,
     operations=(),
+    answers=Answers.of(()),
     phases=(),
     injections=(),
     spans=[

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from framework.history.pairing import Operation
+from framework.report.answers import Answers
 from framework.report.data import Injection, Run
 from framework.report.logs import LogLine
 from framework.report.nodes import Span
@@ -18,15 +19,17 @@ def span(node: str, state: str, start_s: float, end_s: float, lane: Any = "role"
     return Span(node=node, lane=lane, state=state, epoch=3, start_s=start_s, end_s=end_s)
 
 
+OPERATIONS = [
+    Operation(index=4, process=1, f="create", key="t", type="ok", end=5, result={"x": 1}),
+    Operation(index=6, process=2, f="delete", type="fail", end=7, error=("GONE", "it is")),
+    Operation(index=8, process=3, f="read", type="info"),
+]
 RUN = Run(
     folder=Path("a/run"),
     plan={"nodes": {"c1": {}, "b1": {}}},
     verdict=None,
-    operations=[
-        Operation(index=4, process=1, f="create", key="t", type="ok", end=5, result={"x": 1}),
-        Operation(index=6, process=2, f="delete", type="fail", end=7, error=("GONE", "it is")),
-        Operation(index=8, process=3, f="read", type="info"),
-    ],
+    operations=OPERATIONS,
+    answers=Answers.of(OPERATIONS),
     phases=(),
     injections=[
         Injection(id=1, fault="kill", shape="one", victims={}, steps={"injected": 1, "healed": 9}),
@@ -51,7 +54,7 @@ def placed(run: Run, *times: tuple[float, float | None]) -> Run:
         )
         for op, (began, ended) in zip(run.operations, times, strict=True)
     ]
-    return replace(run, operations=operations)
+    return replace(run, operations=operations, answers=Answers.of(operations))
 
 
 def test_a_moment_has_what_happened_in_order_and_what_was_before() -> None:
@@ -91,6 +94,7 @@ def judged(**fields: Any) -> Run:
     return replace(
         RUN,
         operations=(),
+        answers=Answers.of(()),
         verdict={
             "verdict": "VALID",
             "timings": {"check_s": fields.pop("check_s", 3)},
