@@ -35,6 +35,8 @@ class Moment:
     rows: Sequence[Happening]
     left_out: int
     """Those furthest from the moment, where there are more than `MAX_ROWS`."""
+    thinned: tuple[int, int] | None = None
+    """Of a run with too many operations to hold: how many are, of how many."""
     before: Sequence[str] = ()
     """What each node was as the window begins, by column."""
 
@@ -57,6 +59,9 @@ def moment(run: Run, logs: Sequence[LogLine], at_s: float, room_s: float) -> Mom
         columns=columns,
         rows=sorted(nearest, key=lambda each: each.time_s),
         left_out=len(found) - len(nearest),
+        thinned=(held, there)
+        if (held := len(run.operations)) < (there := len(run.answers))
+        else None,
         before=[_was(run, column, begin) for column in columns],
     )
 

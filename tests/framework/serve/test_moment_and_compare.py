@@ -90,6 +90,12 @@ def test_of_too_much_what_is_nearest_stays() -> None:
     assert max(abs(each.time_s - 0.2) for each in shown) <= 0.2
 
 
+def test_a_moment_of_a_run_that_is_held_in_part_says_so() -> None:
+    run = placed(RUN, (1, 2), (3, 4), (5, 6))
+    assert moment(run, (), 5.0, 1.0).thinned is None
+    assert moment(replace(run, operations=run.operations[:2]), (), 5.0, 1.0).thinned == (2, 3)
+
+
 def judged(**fields: Any) -> Run:
     return replace(
         RUN,
