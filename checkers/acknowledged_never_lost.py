@@ -6,11 +6,11 @@ answered is reached by every later read; and no success leaves before its record
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import Final
+from typing import Final, TypeAlias
 
+from checkers.folds.committed_log import once_each
 from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
 from checkers.folds.values import alter_isr, altered_isr, partitions_shown, topic_answer
 from framework.checking.findings import finding, named, weighed
@@ -26,9 +26,9 @@ from framework.evidence.clocks import Moment, moment_of, surely_not_after
 from framework.evidence.kinds import Answered, Decided, IsrDecided
 from framework.evidence.run_events import (
     RunEvents,
-    firsts,
     from_no_disk,
     incarnations,
+    of_kinds,
     settled,
     unreported,
     unshown,
@@ -36,6 +36,7 @@ from framework.evidence.run_events import (
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
+OfTopic: TypeAlias = TopicCreated | TopicDeletionBegun | TopicRemoved | PartitionState
 OF_TOPICS = (TopicCreated, TopicDeletionBegun, TopicRemoved, PartitionState)
 """Changes that name a topic by its id."""
 WRITES: Final = ("create", "delete", "alter-isr")
@@ -248,15 +249,12 @@ def _deleted(name: str, delete: Operation, topic_id: str, later: list[Read]) -> 
 def _back_in_the_log(events: RunEvents, seen: Counter[str]) -> Iterator[Finding]:
     """A committed record of a topic above the one that removed it: the same story, told by the
     log, also where nobody read the topic in time. Disks have the last word."""
-    by_offset: dict[int, TopicCreated | TopicDeletionBegun | TopicRemoved | PartitionState] = {}
-    applied = firsts(from_no_disk(events.of(*OF_TOPICS)), "offset")
-    for each in chain(committed_on_disks(events).records, applied):
-        if isinstance(each, OF_TOPICS):
-            by_offset.setdefault(each.offset, each)
+    left: Iterable[OfTopic] = of_kinds(committed_on_disks(events).records, *OF_TOPICS)
+    applied: Sequence[OfTopic] = from_no_disk(events.of(*OF_TOPICS))
     removed: dict[str, TopicRemoved] = {}
     reported: set[str] = set()
     above: set[str] = set()
-    for offset, each in sorted(by_offset.items()):
+    for each in once_each(left, applied):
         topic_id = each.topic_id
         if removed:
             above.add(topic_id)
@@ -271,7 +269,7 @@ def _back_in_the_log(events: RunEvents, seen: Counter[str]) -> Iterator[Finding]
             ]
             yield finding(
                 f"topic id {topic_id}, removed by the record at offset "
-                f"{removed[topic_id].offset}, is back: {each.kind} at offset {offset}",
+                f"{removed[topic_id].offset}, is back: {each.kind} at offset {each.offset}",
                 deletes,
                 [removed[topic_id], each],
                 clause=STAYS_AWAY.name,

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
+from checkers.folds.committed_log import once_each
 from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
 from checkers.folds.values import heartbeat, heartbeat_answer, produce_of, revealed, topic_answer
 from framework.checking.findings import finding, weighed
@@ -41,7 +42,14 @@ from framework.evidence.kinds import (
     SnapshotWritten,
     either_of,
 )
-from framework.evidence.run_events import RunEvents, from_no_disk, incarnations, unreported, voters
+from framework.evidence.run_events import (
+    RunEvents,
+    from_no_disk,
+    incarnations,
+    of_kinds,
+    unreported,
+    voters,
+)
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
@@ -160,12 +168,14 @@ def identity_uniqueness(events: RunEvents) -> Outcome:
         _producers(events),
     ]
     findings = [found for kind in kinds for found in kind.findings()]
-    blocks = {each.offset: each for each in committed if isinstance(each, ProducerIdsGiven)}
-    following, found = _producer_blocks([blocks[offset] for offset in sorted(blocks)])
+    blocks = once_each(
+        of_kinds(sure.records, ProducerIdsGiven), of_kinds(applied, ProducerIdsGiven)
+    )
+    following, found = _producer_blocks(blocks)
     findings += found
     # Where disks do not say what is committed, any block that is on one may be.
     perhaps = events.of(ProducerIdsGiven) if sure.why else ()
-    named, found = _not_given_out(events, [*blocks.values(), *perhaps])
+    named, found = _not_given_out(events, [*blocks, *perhaps])
     findings += found
     again, found = _live_voters(events)
     findings += found

@@ -4,11 +4,12 @@ applied offsets, broker epochs, leader and partition epochs, and what clients sa
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 import numpy as np
 
+from checkers.folds.committed_log import once_each
 from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
 from checkers.folds.sweeps import falls
 from checkers.folds.values import heartbeat, heartbeat_answer, partitions_shown, topic_answer
@@ -30,7 +31,6 @@ from framework.evidence.kinds import (
 )
 from framework.evidence.run_events import (
     RunEvents,
-    firsts,
     from_no_disk,
     incarnations,
     numbers,
@@ -120,8 +120,7 @@ def monotonic_counters(events: RunEvents) -> Outcome:
     for left in _left_by_node(events).values():
         _quorum_state(tally, left)
     _leaders_watermarks(tally, events.of(Committed))
-    applied = firsts(of_kinds(reported, Change), "offset")
-    _records(tally, chain(committed_on_disks(events).records, applied))
+    _records(tally, once_each(committed_on_disks(events).records, of_kinds(reported, Change)))
     _answered_broker_epochs(tally, events.operations)
     _metadata(tally, events.operations, _boots(nodes))
     return weighed(_counts(tally, events), tally.findings, {"nodes": len(nodes)})
@@ -283,13 +282,10 @@ def _leaders_watermarks(tally: Tally, watermarks: Iterable[Committed]) -> None:
 
 
 def _records(tally: Tally, changes: Iterable[Change]) -> None:
-    """Committed records in log order; each offset once, whoever shows it first."""
-    by_offset: dict[int, Change] = {}
-    for each in changes:
-        by_offset.setdefault(each.offset, each)
+    """Committed records in log order, each offset once."""
     brokers: dict[int, BrokerRegistered] = {}
     partitions: dict[tuple[str, int], PartitionState] = {}
-    for _, each in sorted(by_offset.items()):
+    for each in changes:
         match each:
             case BrokerRegistered():
                 if each.broker_id in brokers:

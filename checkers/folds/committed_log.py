@@ -2,14 +2,17 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from checkers.folds.disk_logs import CommittedOnDisks, committed_on_disks
 from framework.checking.findings import finding
 from framework.evidence.changes import Change, LeaderAnnounced
 from framework.evidence.clocks import UNKNOWN_NS, earliest_ns, latest_ns
 from framework.evidence.kinds import DISK, same_fact
-from framework.evidence.run_events import RunEvents, folded, from_no_disk
+from framework.evidence.run_events import RunEvents, firsts, folded, from_no_disk
 from framework.plugins.checker import DISKS, Finding
+
+AnyChange = TypeVar("AnyChange", bound=Change)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,15 @@ def same_record(reported: Change, left: Change) -> bool:
     if isinstance(left, LeaderAnnounced) and isinstance(reported, LeaderAnnounced):
         reported = replace(reported, votes=left.votes, voters=left.voters)
     return same_fact(reported, left)
+
+
+def once_each(sure: Iterable[AnyChange], applied: Sequence[AnyChange]) -> Sequence[AnyChange]:
+    """What is committed for good by the disks (`committed_on_disks`) and what nodes applied: of
+    each offset one record, in the order of the log, also where nobody tells what is between. Disks
+    have the last word; of what was applied the first one's counts."""
+    by_offset = {each.offset: each for each in firsts(applied, "offset")}
+    by_offset |= {each.offset: each for each in sure}
+    return [by_offset[offset] for offset in sorted(by_offset)]
 
 
 def committed_log(changes: Iterable[Change]) -> CommittedLog:

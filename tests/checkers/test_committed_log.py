@@ -1,13 +1,16 @@
 """The committed metadata log, of what nodes told and of what lies on disks."""
 
 from dataclasses import replace
+from typing import Any
 
 from planted_logs import LogStory
 from planted_runs import MS, Story
 
-from checkers.folds.committed_log import CommittedLog, committed_log, known_log
-from framework.evidence.changes import Change
+from checkers.folds.committed_log import CommittedLog, committed_log, known_log, once_each
+from framework.evidence.changes import Change, TopicCreated
 from framework.evidence.clocks import UNKNOWN_NS
+from framework.evidence.ids import LeaderEpoch, Offset
+from framework.evidence.kinds import DISK
 
 VOTERS = ("c1", "c2", "c3")
 
@@ -199,3 +202,28 @@ def test_node_applied_a_leader_where_disks_have_another_record_or_the_reverse() 
         story.events.append(replace(first, seq=offset, fields={**lie, "offset": offset}))
         (found,) = known_log(story.run_events()).conflicts
         assert f"at offset {offset}, where the disks of all who could lead have" in found.message
+
+
+# --- records one by one -------------------------------------------------------------------
+
+
+def told(offset: int, name: str, **more: Any) -> TopicCreated:
+    """By a node; the name is what tells it from others."""
+    return TopicCreated(
+        node="c1", offset=Offset(offset), epoch=LeaderEpoch(1), name=name, topic_id="T", **more
+    )
+
+
+def test_each_offset_is_there_once_in_the_order_of_the_log() -> None:
+    applied = [told(7, "seven"), told(2, "two"), told(7, "seven"), told(2, "two")]
+    left = [told(4, "four"), told(1, "one"), told(2, "two")]
+    assert [each.name for each in once_each(left, applied)] == ["one", "two", "four", "seven"]
+    assert [each.name for each in once_each((), applied)] == ["two", "seven"]
+    assert [each.name for each in once_each(left, ())] == ["one", "two", "four"]
+    assert once_each((), ()) == []
+
+
+def test_disks_have_the_last_word_and_of_nodes_the_first() -> None:
+    applied = [told(2, "first"), told(2, "then"), told(3, "first"), told(3, "then")]
+    left = [told(2, "left", source=DISK)]
+    assert once_each(left, applied) == [left[0], applied[2]]
