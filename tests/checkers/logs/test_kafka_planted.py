@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from checkers.logs.judge import judge
@@ -412,6 +413,36 @@ def test_epochs_are_those_of_one_broker_and_partition() -> None:
     for later in (of("t/1", fetch(0, leader_epoch=3)), others):
         assert judged(first + later)[0] == []
     assert judged(fetch(0, high_watermark=7) + fetch(0, high_watermark=5))[0] == []
+
+
+def test_epochs_are_a_clients_where_it_says_no_broker() -> None:
+    first, later = (fetch(0, leader_epoch=epoch, node=None) for epoch in (4, 3))
+    (message,) = judged(first + later)[0]
+    assert "of consumer a in leader epoch 4 (operation 0), and after it had, in 3" in message
+
+
+def test_offsets_of_another_partition_are_neither_higher_nor_there() -> None:
+    assert judged(of("t/1", commit(5)) + commit(3))[0] == []
+    (message,) = judged(of("t/1", commit(4)) + committed(4))[0]
+    assert "group g was told that 4 was committed (operation 2), which nobody had" in message
+
+
+def test_the_oldest_generation_is_one() -> None:
+    (message,) = judged(join("m", 1, "t/0") + commit(3, 0))[0]
+    assert "and a commit of generation 0 was taken after that (operation 2)" in message
+
+
+def test_generations_are_a_groups_own() -> None:
+    reported = {"generation": 1, "assigned": ["t/0"]}
+    elsewhere = single("join", {"group": "h", "member": "m"}, reported, key=None)
+    assert judged(join("m", 2, "t/0") + elsewhere)[0] == []
+
+
+def test_a_group_of_the_same_name_in_another_run_is_another_one() -> None:
+    one = table(join("m", 2, "t/0"), "one")
+    other = table(produce(1, 0) + join("m", 1, "t/0"), "other")
+    both = judge(rows(pa.concat_tables([one, other]))).to_pylist()
+    assert {row["run"]: row["findings"] for row in both} == {"one": "[]", "other": "[]"}
 
 
 def test_commits_of_another_partition_show_no_generation() -> None:
