@@ -387,6 +387,23 @@ def test_what_is_known_of_a_topic_of_whose_partition_no_record_is_left_counts() 
     assert unrecorded(story)
 
 
+def test_what_only_a_create_may_ask_for_nobody_else_does() -> None:
+    """Nor does one that asks for nothing in particular."""
+    story = Story()
+    story.op("create", "t", None, {"topic_id": TOPIC})
+    story.op("describe", "t", {"configs": [[LEAST, "2"]]}, None)
+    produce(story)
+    assert "no topic asks for more" in judged(story)[0]
+
+
+def test_beside_what_is_judged_a_partition_of_which_no_record_is_left_takes_nothing_away() -> None:
+    story = short()
+    produce(story)
+    produce(story, key="t/9")
+    count, found = judged(story)
+    assert (count, len(found)) == (1, 1)
+
+
 def test_a_partition_that_is_known_is_held_to_what_the_log_says() -> None:
     story = Story()
     story.apply("c1", 0, "TopicRecord")
