@@ -7,30 +7,27 @@ shows nothing, nor does one in which something never succeeded again after the f
 too soon to be stuck: both are UNKNOWN. The other figures are for the report.
 """
 
-from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
-from checkers.folds.operations import is_zombie
+import numpy as np
+
+from checkers.folds.asked import Asked, Flags, Places, Times, asked_of, grouped
 from checkers.folds.peace import Stretch, owed
+from checkers.folds.streaks import TRIES, Judge, Streak, limits
 from framework.checking.findings import concluded, finding
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.kinds import Elected
-from framework.evidence.machine import UNMEASURED, Machine
 from framework.evidence.run_events import FaultRecord, RunEvents
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
+from framework.history.rows import OperationRows
 from framework.plugins.checker import CLIENTS, LEDGER, Clause, Count, Finding
 from framework.plugins.options import need_positive
-from framework.plugins.outcomes import (
-    CLIENT_TIMED_OUT,
-    CONNECTION_FAILED,
-    CONNECTION_LOST,
-    OF_THE_ASKER,
-)
 from framework.plugins.system import RECOVERY_S
 from framework.verdict import Verdict
 
@@ -40,8 +37,6 @@ PROCESS_FS: Final = frozenset({"start", "restart", "drain", "bounce", "replace"}
 being done in time."""
 PARTITION_FS: Final = ("produce", "fetch")
 """What a partition is there for, each partition by itself."""
-SILENCE: Final = frozenset({CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST})
-"""Codes that no node gave: nobody answered."""
 
 FLOOR: Final = 10
 """Successes a kind, on average: with fewer, hardly two of a kind are under way at once, or one on
@@ -50,9 +45,8 @@ that were asked for will do, so many at most: some are asked for once or twice i
 creation of what is worked on, and of others most are refused for good reasons. What failed while a
 fault held is not counted, nor what was refused because of who asked: workloads ask as former
 members on purpose."""
-TRIES: Final = 3
-"""What was tried fewer times may have met a bad moment each time. So no success is asked of a kind
-that was rarely asked for, of which fewer were tried in peace and the others were not."""
+SHOWN: Final = 10
+"""Of those that were tried in vain so many are named."""
 
 KINDS: Final = Clause(
     name="kinds",
@@ -112,26 +106,31 @@ class Window:
 def availability(
     events: RunEvents, options: AvailabilityOptions = AvailabilityOptions()
 ) -> Outcome:
-    operations = [each for each in events.operations if each.invoked_ns is not None]
+    rows = OperationRows.of(events.operations)
+    asked = asked_of(rows, keys_of=PARTITION_FS)
+    calm = Peace.of(events).holds(asked)
     windows = _windows(events.faults)
     elections = sorted(each.at_ns for each in events.of(Elected))
     figures: dict[str, float] = {
-        **_by_function(operations),
-        **_around_faults(operations, windows),
+        **_by_function(asked),
+        **_around_faults(asked, windows),
         "elections": len(elections),
-        "elections_in_faults": sum(_inside(time, windows) for time in elections),
+        "elections_in_faults": int(_inside(np.array(elections, np.int64), windows).sum()),
     }
+    writes = Writes.of(asked)
     for window in windows:
-        figures |= _recovery(operations, window, elections)
-    findings, stuck = _stuck(operations, events, _bound_s(events.plan, options))
-    signs, few = _signs(operations, events)
-    outcome = concluded(len(operations), findings, {**figures, **stuck})
+        figures |= _recovery(writes, window, elections)
+    bound_s = _bound_s(events.plan, options)
+    stuck, longest = _stuck(asked, events, Judge(bound_s, events.machines.cluster))
+    findings = _told(stuck, asked, rows, bound_s)
+    signs, few = _signs(asked, calm, events)
+    outcome = concluded(len(asked), findings, {**figures, **longest})
     if outcome.verdict is Verdict.VALID and few:
         outcome = replace(outcome, verdict=Verdict.UNKNOWN, note="; ".join(few))
     counts = {
         KINDS.name: signs,
-        PARTITIONS.name: _partitions(operations, events),
-        NODES.name: _nodes(operations, events),
+        PARTITIONS.name: _partitions(asked, calm),
+        NODES.name: _nodes(asked, calm, events),
     }
     return replace(outcome, clauses=counts)
 
@@ -150,72 +149,80 @@ def _windows(injections: Iterable[FaultRecord]) -> list[Window]:
     return sorted(found, key=lambda window: (window.begin_ns, window.fault.id))
 
 
-def _inside(time_ns: int, windows: Iterable[Window]) -> bool:
-    return any(window.begin_ns <= time_ns < window.end_ns for window in windows)
+def _inside(times: Times, windows: Iterable[Window]) -> Flags:
+    """Which of them lie in a window: those before which more have begun than ended."""
+    held = [each for each in windows if each.begin_ns < each.end_ns]
+    begins, ends = (
+        np.array(sorted(moments), np.int64)
+        for moments in ([each.begin_ns for each in held], [each.end_ns for each in held])
+    )
+    begun = np.searchsorted(begins, times, side="right")
+    inside: Flags = begun > np.searchsorted(ends, times, side="right")
+    return inside
 
 
 # --- figures ------------------------------------------------------------------------------
 
 
-def _by_function(operations: Sequence[Operation]) -> Mapping[str, float]:
+def _by_function(asked: Asked) -> Mapping[str, float]:
     figures: dict[str, float] = {}
-    for f in sorted({each.f for each in operations}):
-        mine = [each for each in operations if each.f == f]
-        counts = Counter(_kind(each) for each in mine)
-        figures |= {f"{f}.{kind}": counts[kind] for kind in ("ok", "fail", "info")}
-        took = sorted(
-            (each.completed_ns - each.began_ns) / 1e6
-            for each in mine
-            if each.ok and each.completed_ns is not None
-        )
-        for percent in (50, 95, 99) if took else ():
-            figures[f"{f}.p{percent}_ms"] = round(_percentile(took, percent), 3)
+    kinds = {"ok": asked.ok, "fail": asked.failed, "info": ~(asked.ok | asked.failed)}
+    counts = {kind: asked.counted(chosen) for kind, chosen in kinds.items()}
+    answered = asked.ok & asked.timed
+    for number, f in enumerate(asked.fs):
+        figures |= {f"{f}.{kind}": counts[kind].get(f, 0) for kind in counts}
+        mine = np.flatnonzero(answered & (asked.f == number))
+        took_ns = np.sort(asked.ended_ns[mine] - asked.began_ns[mine])
+        for percent in (50, 95, 99) if len(took_ns) else ():
+            figures[f"{f}.p{percent}_ms"] = round(_percentile(took_ns, percent) / 1e6, 3)
     return figures
 
 
-def _kind(operation: Operation) -> str:
-    return operation.type if operation.ok or operation.failed else "info"
-
-
-def _percentile(ordered: Sequence[float], percent: int) -> float:
+def _percentile(ordered: Times, percent: int) -> int:
     """The nearest-rank percentile."""
-    return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
+    return int(ordered[max(0, -(-len(ordered) * percent // 100) - 1)])
 
 
-def _around_faults(
-    operations: Iterable[Operation], windows: Sequence[Window]
-) -> Mapping[str, float]:
+def _around_faults(asked: Asked, windows: Sequence[Window]) -> Mapping[str, float]:
     """The share of honest operations that were answered ok, by when they were invoked."""
-    counts: Counter[tuple[bool, bool]] = Counter()
-    for each in operations:
-        if not is_zombie(each):
-            counts[_inside(each.began_ns, windows), each.ok] += 1
+    inside = _inside(asked.began_ns, windows)
     figures = {}
-    for inside, name in ((True, "ok_rate_in_faults"), (False, "ok_rate_outside_faults")):
-        total = counts[inside, True] + counts[inside, False]
-        if total:
-            figures[name] = round(counts[inside, True] / total, 4)
+    for chosen, name in ((inside, "ok_rate_in_faults"), (~inside, "ok_rate_outside_faults")):
+        honest = chosen & ~asked.zombie
+        if total := int(honest.sum()):
+            figures[name] = round(int((honest & asked.ok).sum()) / total, 4)
     return figures
 
 
-def _recovery(
-    operations: Iterable[Operation], window: Window, elections: Iterable[int]
-) -> Mapping[str, float]:
+@dataclass(frozen=True, slots=True)
+class Writes:
+    """Those that were answered ok, by when they were invoked. `first_ns`: when the first was
+    answered of each and those after it."""
+
+    began_ns: Times
+    first_ns: Times
+
+    @classmethod
+    def of(cls, asked: Asked) -> "Writes":
+        own = np.flatnonzero(asked.ok & asked.timed & ~asked.are(READ_FS))
+        own = own[np.argsort(asked.began_ns[own], kind="stable")]
+        first_ns = np.minimum.accumulate(asked.ended_ns[own][::-1])[::-1]
+        return cls(asked.began_ns[own], first_ns)
+
+    def first_since(self, begin_ns: int) -> int | None:
+        """When the first was answered of those that were invoked from then on."""
+        at = int(np.searchsorted(self.began_ns, begin_ns))
+        return int(self.first_ns[at]) if at < len(self.first_ns) else None
+
+
+def _recovery(writes: Writes, window: Window, elections: Iterable[int]) -> Mapping[str, float]:
     name = f"fault.{window.fault.id}"
     figures: dict[str, float] = {
         f"{name}.lasted_s": round((window.end_ns - window.begin_ns) / 1e9, 3),
         f"{name}.elections": sum(window.begin_ns <= at < window.end_ns for at in elections),
     }
     for f, begin in (("during", window.begin_ns), ("after", window.end_ns)):
-        first = min(
-            (
-                each.completed_ns
-                for each in operations
-                if each.ok and each.f not in READ_FS and each.began_ns >= begin
-                if each.completed_ns is not None
-            ),
-            default=None,
-        )
+        first = writes.first_since(begin)
         if first is not None and (f == "after" or first < window.end_ns):
             figures[f"{name}.first_write_{f}_s"] = round((first - begin) / 1e9, 3)
     return figures
@@ -224,278 +231,200 @@ def _recovery(
 # --- floors -------------------------------------------------------------------------------
 
 
-def _signs(operations: Sequence[Operation], events: RunEvents) -> tuple[Count, list[str]]:
+def _signs(asked: Asked, calm: Flags, events: RunEvents) -> tuple[Count, list[str]]:
     """Two of each kind of operation, of what is done to processes, and of all together: that enough
     succeeded, and again after the first fault. Also what too little was seen of."""
-    clients = [each for each in operations if each.f not in PROCESS_FS and not is_zombie(each)]
-    main = [each for each in clients if each.phase == "main"]
-    asked = Counter(each.f for each in main)
-    succeeded = Counter(each.f for each in main if _succeeded(each))
-    peace = Peace(events)
-    fair = Counter(
-        each.f
-        for each in main
-        if _succeeded(each) or (peace.holds(each) and each.asserts not in OF_THE_ASKER)
-    )
+    of_processes = asked.are(PROCESS_FS)
+    clients = ~of_processes & ~asked.zombie
+    main = clients & asked.main
+    tried = asked.counted(main)
+    succeeded = Counter(asked.counted(main & asked.done))
+    fair = Counter(asked.counted(main & (asked.done | (calm & ~asked.unfit))))
     few = []
-    rare = {f for f, count in asked.items() if count < FLOOR and fair[f] < min(TRIES, count)}
-    judged = [f for f in sorted(asked) if succeeded[f] or f not in rare]
+    rare = {f for f, count in tried.items() if count < FLOOR and fair[f] < min(TRIES, count)}
+    judged = [f for f in sorted(tried) if succeeded[f] or f not in rare]
     for f in judged:
-        count, least = asked[f], max(1, min(FLOOR, fair[f] // 4))
+        count, least = tried[f], max(1, min(FLOOR, fair[f] // 4))
         if succeeded[f] < least:
             few.append(f"{succeeded[f]} of {count} {f} ({least} at least)")
-    if succeeded.total() < FLOOR * len(asked):
-        few.append(f"{succeeded.total()} of all ({FLOOR * len(asked)} at least)")
-    processes = [each for each in operations if each.f in PROCESS_FS]
-    if processes and not any(each.ok for each in processes):
-        few.append(f"0 of {len(processes)} that start and end processes (1 at least)")
-    gone = list(_never_again(clients, events))
+    if succeeded.total() < FLOOR * len(tried):
+        few.append(f"{succeeded.total()} of all ({FLOOR * len(tried)} at least)")
+    processes = int(of_processes.sum())
+    if processes and not (of_processes & asked.ok).any():
+        few.append(f"0 of {processes} that start and end processes (1 at least)")
+    gone = list(_never_again(asked, clients, calm, events))
     notes = [f"too little succeeded to judge the run: {', '.join(few)}"] if few else []
     notes += [f"never again after the first fault: {', '.join(gone)}"] if gone else []
-    due = 2 * (len(judged) + bool(asked) + bool(processes))
+    due = 2 * (len(judged) + bool(tried) + bool(processes))
     return (due - len(few) - len(gone), due), notes
 
 
-def _never_again(operations: Sequence[Operation], events: RunEvents) -> Iterator[str]:
+def _never_again(asked: Asked, clients: Flags, calm: Flags, events: RunEvents) -> Iterator[str]:
     """What was tried in vain from the first fault on, to the end: all of it, or else kinds, if they
     were tried in peace, too. Whether it is stuck is another question, for which the run may be too
     short."""
     first_ns = min((each.since_ns for each in events.faults), default=None)
     if first_ns is None:
         return
-    after = [each for each in operations if each.began_ns >= first_ns]
-    if len(after) >= TRIES and not any(map(_succeeded, after)):
-        yield f"all of {len(after)} operations"
+    after = clients & (asked.began_ns >= first_ns)
+    tries = int(after.sum())
+    if tries >= TRIES and not (after & asked.done).any():
+        yield f"all of {tries} operations"
         return
-    peace = Peace(events)
-    for f, own in _grouped(after, lambda each: each.f):
-        if peace.held_in(own) >= TRIES and not any(map(_succeeded, own)):
-            yield f"{f}, of which {len(own)} were tried"
+    in_peace, succeeded = asked.counted(after & calm), asked.counted(after & asked.done)
+    for f, count in asked.counted(after).items():
+        if in_peace.get(f, 0) >= TRIES and f not in succeeded:
+            yield f"{f}, of which {count} were tried"
 
 
-def _partitions(operations: Iterable[Operation], events: RunEvents) -> Count:
+def _partitions(asked: Asked, calm: Flags) -> Count:
     """Of kinds of use of a partition, so many as succeeded, of those that were tried in peace."""
-    uses: dict[tuple[str, str], list[Operation]] = defaultdict(list)
-    for each in operations:
-        if each.f in PARTITION_FS and not is_zombie(each):
-            uses[each.f, str(each.key)].append(each)
-    if not uses:
+    own = np.flatnonzero(asked.are(PARTITION_FS) & ~asked.zombie)
+    if not len(own):
         return "nobody asked for a partition"
-    peace = Peace(events)
-    worked = {use for use, own in uses.items() if any(map(_succeeded, own))}
-    tried = {use for use, own in uses.items() if peace.held_in(own) >= TRIES}
-    return len(worked), len(worked | tried)
+    _, use = np.unique(
+        asked.f[own] * np.int64(len(asked.keys)) + asked.key[own], return_inverse=True
+    )
+    worked = np.bincount(use[asked.done[own]], minlength=len(own)) > 0
+    tried = np.bincount(use[calm[own]], minlength=len(own)) >= TRIES
+    return int(worked.sum()), int((worked | tried).sum())
 
 
-def _nodes(operations: Iterable[Operation], events: RunEvents) -> Count:
+def _nodes(asked: Asked, calm: Flags, events: RunEvents) -> Count:
     """So many nodes as answered, of those that were asked in peace. Clients that have found a
     leader ask nobody else; the observer asks everybody to the end."""
     nodes = events.plan.get("nodes") or {}
     if len(nodes) < 2:
         return "no nodes that could be told apart"
-    asked: dict[str, list[Operation]] = defaultdict(list)
-    for each in operations:
-        if each.node is not None and each.node in nodes and each.f not in PROCESS_FS:
-            asked[each.node].append(each)
-    if not asked:
+    own = np.flatnonzero((asked.node >= 0) & ~asked.are(PROCESS_FS))
+    found = {asked.nodes[number]: mine for number, mine in grouped(own, asked.node)}
+    known = {node: mine for node, mine in found.items() if node in nodes}
+    if not known:
         return "clients do not say whom they ask"
-    peace = Peace(events)
-    heard = {node for node, own in asked.items() if any(map(_heard, own))}
-    heard |= {str(each.node) for each in events.observations if each.node in asked and each.ok}
-    tried = {node for node, own in asked.items() if peace.held_in(own) >= TRIES}
+    heard = {node for node, mine in known.items() if asked.heard[mine].any()}
+    heard |= {str(each.node) for each in events.observations if each.node in known and each.ok}
+    tried = {node for node, mine in known.items() if calm[mine].sum() >= TRIES}
     return len(heard), len(heard | tried)
 
 
+@dataclass(frozen=True, slots=True)
 class Peace:
     """The stretches of a run in which no fault held."""
 
-    def __init__(self, events: RunEvents) -> None:
+    begins_ns: Times
+    ends_ns: Times
+
+    @classmethod
+    def of(cls, events: RunEvents) -> "Peace":
         stretches = owed(events.faults, events.plan.get("nodes") or {})
-        self._calm = [each for each in stretches if each.calm]
-        self._begins = [each.begin_ns for each in self._calm]
+        return cls(*limits([each for each in stretches if each.calm]))
 
-    def held_in(self, operations: Iterable[Operation]) -> int:
-        """How many of them began and ended in one of those."""
-        return sum(map(self.holds, operations))
-
-    def holds(self, operation: Operation) -> bool:
-        at = bisect_right(self._begins, operation.began_ns) - 1
-        ended_ns = operation.completed_ns
-        return at >= 0 and ended_ns is not None and ended_ns <= self._calm[at].end_ns
+    def holds(self, asked: Asked) -> Flags:
+        """Which of them began and ended in one of those."""
+        if not len(self.begins_ns):
+            return np.zeros(len(asked), np.bool_)
+        at = np.searchsorted(self.begins_ns, asked.began_ns, side="right") - 1
+        held: Flags = (at >= 0) & asked.timed & (asked.ended_ns <= self.ends_ns[at])
+        return held
 
 
 # --- stuck --------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class Streak:
-    """Operations in vain, one after another, from `since_ns` on.
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """What is stuck, in words, and the streak that shows it."""
 
-    tried: those that were asked for and given up while service was owed. until_ns: the end of the
-    last one. least_ns: a stretch in which they went on for less time proves nothing. machine: whose
-    time is counted.
-    """
-
-    since_ns: int
-    least_ns: int
-    machine: Machine
-    tried: list[Operation] = field(default_factory=list)
-    until_ns: int = 0
-    longest_ns: int = 0
-    _stretch: Stretch | None = None
-    _before_ns: int = 0
-    _now_ns: int = 0
+    what: str
+    streak: Streak
+    clause: Clause = KINDS
 
     @property
-    def owed_ns(self) -> int:
-        """How long service was owed, and not given."""
-        return self._before_ns + (self._now_ns if self._now_ns >= self.least_ns else 0)
+    def shown(self) -> Places:
+        """The first of those that were tried, and the last one."""
+        return np.append(self.streak.tried[:SHOWN], self.streak.tried[-1])
 
-    def add(self, operation: Operation, ended_ns: int, stretch: Stretch) -> None:
-        """The next one, if it lies within the stretch."""
-        begin_ns = max(stretch.begin_ns, self.since_ns)
-        if operation.began_ns < begin_ns or ended_ns > stretch.end_ns:
-            return
-        if stretch is not self._stretch:
-            self._stretch, self._before_ns = stretch, self.owed_ns
-        self._now_ns = self.machine.gave_ns(begin_ns, ended_ns)
-        self.longest_ns = max(self.longest_ns, self._now_ns)
-        self.until_ns = ended_ns
-        self.tried.append(operation)
-
-
-@dataclass(frozen=True, slots=True)
-class Judge:
-    """`bound_s`: for so long service that is owed may fail; a stretch in which it did for less than
-    a third of that proves nothing, longer ones add up till something succeeds. Time counts that
-    the machine gave. `end_ns`: of the history; what is pending then was in vain till then."""
-
-    bound_s: float
-    end_ns: int
-    machine: Machine = UNMEASURED
-
-    def worst(
-        self,
-        operations: Iterable[Operation],
-        stretches: Sequence[Stretch],
-        answered: Callable[[Operation], bool],
-        *,
-        whole: bool = False,
-    ) -> Streak:
-        """The streak in which service was owed for longest; one without operations, if all were
-        answered. While a fault holds a refusal may be right, as of a topic with more replicas than
-        there are brokers just now; not so if the `whole` system does nothing else."""
-        begins = [each.begin_ns for each in stretches]
-        least_ns = round(self.bound_s * 1e9 / 3)
-        worst, streak, answered_ns = Streak(0, least_ns, self.machine), None, 0
-        for each in sorted(operations, key=self._ended_ns):
-            ended_ns = self._ended_ns(each)
-            if answered(each):
-                streak, answered_ns = None, ended_ns
-                continue
-            if streak is None:
-                since_ns = max(answered_ns, each.began_ns)
-                streak = Streak(since_ns, least_ns, self.machine)
-            at = bisect_left(begins, ended_ns) - 1
-            if at >= 0 and (whole or stretches[at].calm or not _refused(each)):
-                streak.add(each, ended_ns, stretches[at])
-            worst = max(worst, streak, key=lambda one: (one.owed_ns, one.longest_ns))
-        return worst
-
-    def is_stuck(self, streak: Streak) -> bool:
-        return len(streak.tried) >= TRIES and streak.owed_ns >= self.bound_s * 1e9
-
-    def stuck(self, streak: Streak, what: str, clause: Clause = KINDS) -> Iterator[Finding]:
-        """The finding, if it is stuck."""
-        if not self.is_stuck(streak):
-            return
-        last = streak.tried[-1]
-        yield finding(
-            f"stuck since {streak.since_ns / 1e9:.1f} s: {what} until "
-            f"{streak.until_ns / 1e9:.1f} s, though for {streak.owed_ns / 1e9:.1f} s of that no "
-            f"fault stood in the way, and {self.bound_s:g} s are enough; {len(streak.tried)} were "
-            f"tried, the last one {last.type} {last.error_code or 'without an answer'}",
-            streak.tried[:10],
-            clause=clause.name,
+    def finding(self, shown: Sequence[Operation], bound_s: float) -> Finding:
+        """`shown`: those, as objects."""
+        *first, last = shown
+        return finding(
+            f"stuck since {self.streak.since_ns / 1e9:.1f} s: {self.what} until "
+            f"{self.streak.until_ns / 1e9:.1f} s, though for {self.streak.owed_ns / 1e9:.1f} s of "
+            f"that no fault stood in the way, and {bound_s:g} s are enough; "
+            f"{len(self.streak.tried)} were tried, the last one {last.type} "
+            f"{last.error_code or 'without an answer'}",
+            first,
+            clause=self.clause.name,
             by=[LEDGER],
         )
 
-    def _ended_ns(self, operation: Operation) -> int:
-        return self.end_ns if operation.completed_ns is None else operation.completed_ns
 
-
-def _stuck(
-    operations: Sequence[Operation], events: RunEvents, bound_s: float
-) -> tuple[list[Finding], dict[str, float]]:
+def _stuck(asked: Asked, events: RunEvents, judge: Judge) -> tuple[list[Stuck], dict[str, float]]:
     """What is stuck: all of it, or else kinds of operations, partitions and nodes; and of each
     kind, for how long it was at most.
 
     Kinds are owed while most of the system is left alone. A partition's replicas, or a node, may be
     just what a fault is about: they are owed in peace.
     """
-    nodes = events.plan.get("nodes") or {}
-    stretches = owed(events.faults, nodes)
-    calm = [each for each in stretches if each.calm]
-    clients = [each for each in operations if each.f not in PROCESS_FS]
-    honest = [each for each in clients if not is_zombie(each)]
-    ends = (each.completed_ns or each.began_ns for each in operations)
-    judge = Judge(bound_s, max(ends, default=0), events.machines.cluster)
-    kinds = {
-        f: judge.worst(_telling(mine), stretches, _succeeded)
-        for f, mine in _grouped(honest, lambda each: each.f)
-    }
+    stretches = owed(events.faults, events.plan.get("nodes") or {})
+    honest = np.flatnonzero(~asked.are(PROCESS_FS) & ~asked.zombie)
+    kinds = {asked.fs[number]: _telling(asked, mine) for number, mine in grouped(honest, asked.f)}
+    worst = {f: judge.worst(asked, mine, stretches, asked.done) for f, mine in kinds.items()}
     figures = {
-        f"{f}.stuck_s": round(max(worst.owed_ns, worst.longest_ns) / 1e9, 3)
-        for f, worst in kinds.items()
+        f"{f}.stuck_s": round(max(each.owed_ns, each.longest_ns) / 1e9, 3)
+        for f, each in worst.items()
     }
-    every = judge.worst(_telling(honest), stretches, _succeeded, whole=True)
-    found = list(judge.stuck(every, "no operation succeeded"))
-    if found:
-        return found, figures
-    for f, worst in kinds.items():
-        found += judge.stuck(worst, f"no {f} succeeded")
-        if f in PARTITION_FS and not judge.is_stuck(worst):
-            of_f = _telling([each for each in honest if each.f == f])
-            for key, mine in _grouped(of_f, lambda each: str(each.key)):
-                worst_of_key = judge.worst(mine, calm, _succeeded)
-                found += judge.stuck(worst_of_key, f"no {f} on {key} succeeded", PARTITIONS)
-    for node, mine in _grouped(clients, lambda each: each.node or ""):
-        if node in nodes:
-            worst = judge.worst(mine, calm, _heard)
-            found += judge.stuck(worst, f"{node} answered nobody", NODES)
-    return found, figures
+    telling = _telling(asked, honest)
+    every = Stuck(
+        "no operation succeeded",
+        judge.worst(asked, telling, stretches, asked.done, whole=True),
+    )
+    if judge.is_stuck(every.streak):
+        return [every], figures
+    calm = [each for each in stretches if each.calm]
+    found = [Stuck(f"no {f} succeeded", each) for f, each in worst.items()]
+    for f in PARTITION_FS:
+        if f in kinds and not judge.is_stuck(worst[f]):
+            found += _stuck_partitions(asked, f, kinds[f], calm, judge)
+    found += _stuck_nodes(asked, events.plan.get("nodes") or {}, calm, judge)
+    return [each for each in found if judge.is_stuck(each.streak)], figures
 
 
-def _succeeded(operation: Operation) -> bool:
-    """It was done, or answered by what is: that it exists already, say, if by its own doing."""
-    said = operation.asserts
-    return operation.ok or (said is not None and said not in OF_THE_ASKER)
+def _stuck_partitions(
+    asked: Asked, f: str, own: Places, calm: Sequence[Stretch], judge: Judge
+) -> Iterator[Stuck]:
+    """The worst of each."""
+    for number, mine in grouped(own, asked.key):
+        streak = judge.worst(asked, mine, calm, asked.done)
+        yield Stuck(f"no {f} on {asked.keys[number]} succeeded", streak, PARTITIONS)
 
 
-def _heard(operation: Operation) -> bool:
-    """A node answered, whatever it said."""
-    return operation.end is not None and operation.error_code not in SILENCE
+def _stuck_nodes(
+    asked: Asked, nodes: Collection[str], calm: Sequence[Stretch], judge: Judge
+) -> Iterator[Stuck]:
+    """The worst of each."""
+    clients = np.flatnonzero((asked.node >= 0) & ~asked.are(PROCESS_FS))
+    for number, mine in grouped(clients, asked.node):
+        if asked.nodes[number] in nodes:
+            streak = judge.worst(asked, mine, calm, asked.heard)
+            yield Stuck(f"{asked.nodes[number]} answered nobody", streak, NODES)
 
 
-def _refused(operation: Operation) -> bool:
-    """A node answered that it does not do it, and never will."""
-    return operation.failed and operation.error_code not in SILENCE
+def _told(
+    found: Sequence[Stuck], asked: Asked, rows: OperationRows, bound_s: float
+) -> list[Finding]:
+    """Findings of what is stuck: of all operations, those that show it become objects."""
+    places = [asked.place[each.shown].tolist() for each in found]
+    shown = iter(rows.at(place for own in places for place in own))
+    return [
+        each.finding(list(islice(shown, len(own))), bound_s)
+        for each, own in zip(found, places, strict=True)
+    ]
 
 
-def _telling(operations: Sequence[Operation]) -> Sequence[Operation]:
+def _telling(asked: Asked, own: Places) -> Places:
     """Where none ever succeeded, refusals tell nothing: maybe they are right."""
-    if any(map(_succeeded, operations)):
-        return operations
-    return [each for each in operations if not _refused(each)]
-
-
-def _grouped(
-    operations: Iterable[Operation], by: Callable[[Operation], str]
-) -> list[tuple[str, list[Operation]]]:
-    groups: dict[str, list[Operation]] = defaultdict(list)
-    for each in operations:
-        groups[by(each)].append(each)
-    return sorted(groups.items())
+    return own if asked.done[own].any() else own[~asked.refused[own]]
 
 
 class Availability(RunChecker):
@@ -507,4 +436,11 @@ class Availability(RunChecker):
     requires = frozenset[str]()
     clauses = (KINDS, PARTITIONS, NODES)
     Options = AvailabilityOptions
-    check_run = RunCheck(availability, evidence=(Elected,), fs=None, observations=True, faults=True)
+    check_run = RunCheck(
+        availability,
+        evidence=(Elected,),
+        fs=None,
+        as_rows=True,
+        observations=True,
+        faults=True,
+    )

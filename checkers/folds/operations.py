@@ -1,9 +1,14 @@
 """What operations of workloads say of themselves."""
 
-from checkers.folds.values import conditional
+from framework.history.event import Recorded
 from framework.history.pairing import Operation
 
 
 def is_zombie(operation: Operation) -> bool:
     """Whether it was sent as a fenced incarnation of a broker would."""
-    return isinstance(operation.value, dict) and conditional(operation).get("zombie") is not None
+    return of_a_zombie(operation.value)
+
+
+def of_a_zombie(value: Recorded) -> bool:
+    """Whether an operation with that value was."""
+    return isinstance(value, dict) and value.get("zombie") is not None

@@ -1,9 +1,9 @@
 """A stored run as tables: what is looked at is read, of the sealed form (`sealing`) by kind."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +26,7 @@ from framework.checking.sealing import (
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.history.reader import operations_of, read
+from framework.history.rows import OperationRows, Piece
 from framework.plugins.checker import RunData, RunTables, Table
 
 PIECE: Final = 1 << 16
@@ -70,6 +71,15 @@ class SealedRun:
         """Of this part."""
         with pq.ParquetFile(self.folder / f"{OPERATIONS}.parquet") as file:
             return file.read_row_groups(list(range(*_cut(file.num_row_groups, self.part))))
+
+    def operation_rows(self) -> OperationRows:
+        """The same, of which nothing is read yet: a row group at a time."""
+        path = self.folder / f"{OPERATIONS}.parquet"
+        with pq.ParquetFile(path) as file:
+            groups = range(*_cut(file.num_row_groups, self.part))
+            counts = [file.metadata.row_group(each).num_rows for each in groups]
+        reads = [partial(_read_group, path, each) for each in groups]
+        return OperationRows(list(map(Piece, counts, reads)))
 
     @cached_property
     def observations(self) -> Table:
@@ -122,6 +132,18 @@ class SealedEvidence(Mapping[str, Table]):
 
     def __len__(self) -> int:
         return len(self._files)
+
+
+def rows_of(run: RunData) -> OperationRows:
+    """A run's operations by column: of a sealed one not read before they are looked at."""
+    if isinstance(run, SealedRun):
+        return run.operation_rows()
+    return OperationRows.of_table(run.operations)
+
+
+def _read_group(path: Path, group: int, columns: Sequence[str] | None) -> Table:
+    with pq.ParquetFile(path) as file:
+        return file.read_row_group(group, columns=columns, use_threads=False)
 
 
 def _read(path: Path) -> Table:

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from framework.checking.cuts import Cut, Rows, as_part, parts
 from framework.checking.keyed import OUTCOME_ARROW, Judged, Outcome, Row, failed, judged_together
-from framework.checking.reading import SealedEvidence
+from framework.checking.reading import SealedEvidence, rows_of
 from framework.checking.workers import by_reference_counts
 from framework.evidence.catalogue import KINDS, concrete
 from framework.evidence.kinds import DISK, Evidence
@@ -31,6 +31,7 @@ from framework.evidence.run_events import WHOLE_RUN, FaultRecord, NemesisEvent, 
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.history.reader import operations_of
+from framework.history.rows import OperationRows
 from framework.plugins.checker import Clause, DataFrame, RunData, Table, Tables
 
 Rule = Callable[..., Outcome]
@@ -54,6 +55,9 @@ class RunCheck:
     observations: bool = False
     nemesis: bool = False
     faults: bool = False
+    as_rows: bool = False
+    """It reads columns of clients' operations, of all: they are `OperationRows`, and none is an
+    object before the rule looks at it."""
     by: Cut | None = None
     """By what a long run may be cut: the rule judges those alone that `RunEvents.has`, and what
     parts find is together what the whole run has. None: by nothing."""
@@ -63,11 +67,11 @@ class RunCheck:
 
     def __call__(self, events: RunEvents) -> Judged:
         """Of a run of which more may be known than it looks at."""
-        fs = self.fs
         seen = replace(
             events,
             evidence=events.looked_at(tuple(self.evidence), tuple(self.disk)),
-            operations=[each for each in events.operations if fs is None or each.f in fs],
+            operations=self._operations(events),
+            rows=None,
             observations=events.observations if self.observations else (),
             nemesis=events.nemesis if self.nemesis else (),
             faults=events.faults if self.faults else (),
@@ -76,6 +80,11 @@ class RunCheck:
             with by_reference_counts():
                 return self._judged(seen)
         return self._judged(seen)
+
+    def _operations(self, events: RunEvents) -> Sequence[Operation]:
+        if self.as_rows:
+            return OperationRows.of(events.operations) if events.rows is None else events.rows
+        return [each for each in events.operations if self.fs is None or each.f in self.fs]
 
     def _judged(self, seen: RunEvents) -> Judged:
         if self.parts is None:
@@ -152,12 +161,13 @@ def judged_run(run: RunData, checks: Mapping[str, RunCheck], part: Part) -> Iter
 
 def looked_at(run: RunData, checks: Sequence[RunCheck], part: Part = WHOLE_RUN) -> RunEvents:
     """What of a run, or a part of it, any of the checks looks at."""
-    operations: Sequence[Operation] = ()
-    if any(check.fs is None for check in checks):
-        operations = operations_of(run.operations)
-    elif fs := sorted({f for check in checks for f in check.fs or ()}):
-        wanted = pc.is_in(run.operations.column("f"), value_set=pa.array(fs, pa.string()))
-        operations = operations_of(run.operations.filter(wanted))
+    rows = rows_of(run) if any(check.as_rows or check.fs != () for check in checks) else None
+    by_object = [check.fs for check in checks if not check.as_rows]
+    operations: Iterable[Operation] = ()
+    if rows is not None and None in by_object:
+        operations = rows
+    elif rows is not None and (fs := sorted({f for own in by_object for f in own or ()})):
+        operations = _of_fs(rows, fs)
     observations: Sequence[Operation] = ()
     if any(check.observations for check in checks):
         observations = operations_of(run.observations)
@@ -177,7 +187,14 @@ def looked_at(run: RunData, checks: Sequence[RunCheck], part: Part = WHOLE_RUN) 
         else (),
         plan=run.plan,
         part=part,
+        rows=rows if any(check.as_rows for check in checks) else None,
     )
+
+
+def _of_fs(rows: OperationRows, fs: Sequence[str]) -> Iterator[Operation]:
+    wanted = pa.array(fs, pa.string())
+    for table in rows.columns():
+        yield from operations_of(table.filter(pc.is_in(table.column("f"), value_set=wanted)))
 
 
 def evidence_for(checks: Iterable[RunCheck], evidence: Mapping[str, Table]) -> Iterator[Rows]:

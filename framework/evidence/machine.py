@@ -18,12 +18,18 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
-from typing import Final
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from framework.evidence.clocks import ON_ONE_MACHINE
 from framework.history.event import Recorded
 
 NS_PER_MS: Final = 1_000_000
+_EXACT_NS: Final = 3_000_000_000
+"""The product of two times below this is below 2 ** 63."""
+Times: TypeAlias = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,11 @@ class Machine:
     def gave_ns(self, begin_ns: int, end_ns: int) -> int:
         """How much of the time from begin to end a process could have had a core."""
         return max(0, self.given_by(end_ns) - self.given_by(begin_ns))
+
+    def gave_each_ns(self, begin_ns: Times, end_ns: Times) -> Times:
+        """The same of many times, each from its begin to its end."""
+        gave: Times = self._given_by_each(end_ns) - self._given_by_each(begin_ns)
+        return gave.clip(min=0)
 
     def took_ns(self, begin_ns: int, end_ns: int) -> int:
         """The rest of it."""
@@ -75,6 +86,26 @@ class Machine:
     def given_by(self, at_ns: int) -> int:
         """How much had been given by a moment."""
         return _on_line(self.at_ns, self.given_ns, at_ns, bisect_right(self.at_ns, at_ns))
+
+    def _given_by_each(self, at_ns: Times) -> Times:
+        """As `given_by`. Most lie where all was given, or in spans that are short enough for the
+        products to be exact; of longer ones Python's integers have no end."""
+        if not self.at_ns:
+            return at_ns
+        known_ns, given_ns = np.array(self.at_ns, np.int64), np.array(self.given_ns, np.int64)
+        begin = np.maximum(np.searchsorted(known_ns, at_ns, side="right") - 1, 0)
+        end = np.minimum(begin + 1, len(known_ns) - 1)
+        since_ns = at_ns - known_ns[begin]
+        lasted_ns, gave_ns = known_ns[end] - known_ns[begin], given_ns[end] - given_ns[begin]
+        less = np.flatnonzero((since_ns > 0) & (gave_ns != lasted_ns))
+        short = lasted_ns[less].max(initial=0) < _EXACT_NS
+        gave, since, lasted = (
+            each[less].astype(np.int64 if short else object)
+            for each in (gave_ns, since_ns, lasted_ns)
+        )
+        since_ns[less] = gave * since // lasted
+        given: Times = given_ns[begin] + since_ns
+        return given
 
 
 def _on_line(xs: Sequence[int], ys: Sequence[int], x: int, after: int) -> int:

@@ -26,6 +26,7 @@ from framework.evidence.machine import UNTOLD, Machines
 from framework.evidence.rows import EvidenceRows, Looking, rows_behind
 from framework.history.event import Json, Recorded
 from framework.history.pairing import Operation
+from framework.history.rows import OperationRows
 
 Kind = TypeVar("Kind", bound=Evidence)
 T = TypeVar("T")
@@ -129,8 +130,9 @@ WHOLE_RUN: Final = Part()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEvents:
     """All that a rule is given of one run, or of one key of it. `operations`, of clients, and
-    `observations`, of observers, in the order of their invocations; `evidence` by node, incarnation
-    and `seq`. `part`: for whom it is to judge, of a rule that can be cut (`RunCheck.by`).
+    `observations`, of observers, in the order of their invocations; `rows`: the former, where rules
+    read them by column (`RunCheck.as_rows`); `evidence` by node, incarnation and `seq`.
+    `part`: for whom it is to judge, of a rule that can be cut (`RunCheck.by`).
     `machines`: what the plan says of them, read once a run."""
 
     operations: Sequence[Operation] = ()
@@ -141,6 +143,7 @@ class RunEvents:
     plan: Mapping[str, Recorded] = field(default_factory=dict)
     part: Part = WHOLE_RUN
     machines: Machines = field(default=UNTOLD, repr=False, compare=False)
+    rows: OperationRows | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.machines.plan is not self.plan:

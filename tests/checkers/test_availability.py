@@ -1,23 +1,35 @@
 """Availability (D.21)."""
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+import availability_by_objects as by_objects
+import numpy as np
 import pytest
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_runs import MS, PLAN, Story, assert_invalid, assert_valid
+from random_operations import histories
 
-from checkers.availability import FLOOR, Availability, Judge, availability
+from checkers.availability import (
+    FLOOR,
+    Availability,
+    AvailabilityOptions,
+    availability,
+)
+from checkers.folds.asked import asked_of
 from checkers.folds.peace import FOREVER_NS, Stretch, owed
+from checkers.folds.streaks import Judge
 from framework.checking.keyed import Outcome, outcome_row
 from framework.checking.results import CheckerResult, checker_result
 from framework.evidence.run_events import FaultRecord
+from framework.history.columns import OPERATIONS
 from framework.history.pairing import Operation
+from framework.history.rows import OperationRows
 from framework.plugins.checker import CLIENTS, LEDGER
 from framework.verdict import Verdict
 
@@ -942,8 +954,9 @@ def test_longest_streak_agrees_with_brute_force(seed: int) -> None:
                 completed_ns=completed,
             )
         )
-    judge = Judge(bound_s=12 / S, end_ns=70)
-    worst = judge.worst(operations, stretches, lambda each: each.ok)
+    last = Operation(index=99, type="ok", end=200, invoked_ns=70, completed_ns=70)
+    asked = asked_of(OperationRows.of([*operations, last]), ())
+    worst = Judge(bound_s=12 / S).worst(asked, np.arange(len(asked)), stretches, asked.ok)
     assert worst.owed_ns == brute_force(operations, stretches, least_ns=4, end_ns=70)
 
 
@@ -1020,3 +1033,81 @@ def test_stretches_agree_with_brute_force(seed: int) -> None:
         (inside,) = [each for each in stretches if each.begin_ns < moment < each.end_ns] or [None]
         assert (inside is not None) == (not held or most)
         assert inside is None or inside.calm == (not held)
+
+
+def test_a_streak_is_shown_from_its_own_first_operation_on() -> None:
+    """Not from those before it, which were in vain for a shorter time."""
+    story = ask(peaceful(), 3, works=["read"], fails=["create"])
+    story.op("create", "t")
+    first = len(story.operations)
+    ask(story, 20, fails=["create"])
+    (found,) = availability(story.run_events()).findings
+    assert list(found.operations) == [each.index for each in story.operations[first:][:10]]
+    assert "80 were tried" in found.message
+
+
+def test_what_is_owed_in_peace_alone_is_not_where_there_is_none() -> None:
+    story = reported()
+    fault(story, lambda: ask(story, 1, works=BOTH), victims={"b2": {}}, healed_ns=None, healed=None)
+    story.faults[-1] = replace(story.faults[-1], injected_ns=0)
+    for _ in range(70):
+        story.wait(240)
+        story.op("produce", "log-0/0", node="b1")
+        story.op("produce", "log-0/1", type="info", error="CLIENT_TIMED_OUT", node="b2")
+    assert not availability(story.run_events()).findings
+
+
+# --- by columns ---------------------------------------------------------------------------
+
+
+def told(outcome: Outcome) -> tuple[Any, ...]:
+    """All of it, and in which order it comes."""
+    figures = list(outcome.figures.items())
+    kinds = [type(value) for _, value in figures]
+    return (outcome, figures, kinds, [repr(each) for each in outcome.clauses.values()])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([1, 3, 1_000]))
+def test_columns_show_what_objects_show(seed: int, rows: int) -> None:
+    events = histories(random.Random(seed))
+    columns = replace(events, operations=in_pieces(events.operations, rows))
+    for options in (AvailabilityOptions(), AvailabilityOptions(recovery=20 / S)):
+        found = told(by_objects.availability(events, options))
+        assert told(availability(events, options)) == found
+        assert told(availability(columns, options)) == found
+
+
+def in_pieces(operations: Sequence[Operation], rows: int) -> OperationRows:
+    (table,) = OperationRows.of(operations).columns() if operations else [OPERATIONS.empty_table()]
+    return OperationRows.of_table(table, rows)
+
+
+@pytest.mark.parametrize("name", [None, *PLANTED])
+def test_columns_show_of_planted_stories_what_objects_show(name: str | None) -> None:
+    events = (PLANTED[name].story() if name else clean()).run_events()
+    found = told(by_objects.availability(events, AvailabilityOptions()))
+    columns = replace(events, operations=in_pieces(events.operations, 7))
+    assert told(availability(columns)) == found
+
+
+def test_only_what_is_cited_becomes_an_object() -> None:
+    """Of 10 that are shown of 120 that were tried, and of the last one."""
+    story = ask(peaceful(), 60, works=["read"], fails=["create"])
+    rows = Counted(OperationRows.of(story.operations).pieces)
+    (found,) = availability(replace(story.run_events(), operations=rows)).findings
+    assert len(found.operations) == 10 and len(rows.seen) == 11
+    assert set(found.operations) < {story.operations[place].index for place in rows.seen}
+
+
+class Counted(OperationRows):
+    """It knows which became objects."""
+
+    seen: list[int]
+
+    def at(self, places: Iterable[int]) -> list[Operation]:
+        object.__setattr__(self, "seen", list(places))
+        return super().at(self.seen)
+
+    def __iter__(self) -> Iterator[Operation]:
+        raise AssertionError("all of them became objects")

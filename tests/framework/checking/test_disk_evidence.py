@@ -16,6 +16,7 @@ from framework.checking.runs import FAULTS, NEMESIS, OPERATIONS, add_operation
 from framework.evidence.kinds import Appended, Elected, SnapshotFile
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
+from framework.history.rows import OperationRows
 from framework.plugins.checker import RunTables
 
 LOG: dict[str, Any] = {
@@ -95,6 +96,40 @@ def test_observations_are_for_rules_that_ask_for_them() -> None:
     assert (shared.operations, shared.observations) == ([client], [observer])
     assert looked_at(run, [old]).observations == []
     assert [reported(check, shared) for check in (keen, old)] == [([0], [2]), ([0], [])]
+
+
+def test_rows_are_for_rules_that_read_columns() -> None:
+    """Others are given objects, of what they look at alone."""
+    one, other = (
+        Operation(index=2 * at, process=at, f=f, end=2 * at + 1) for at, f in enumerate("xy")
+    )
+    run = RunTables(
+        run="r",
+        plan={},
+        operations=table_of([one, other]),
+        nemesis=NEMESIS.empty_table(),
+        faults=FAULTS.empty_table(),
+        evidence={},
+    )
+    by_column, by_object = RunCheck(rule, fs=None, as_rows=True), RunCheck(rule, fs=["y"])
+    alone, shared = looked_at(run, [by_column]), looked_at(run, [by_object, by_column])
+    assert alone.operations == [] and shared.operations == [other]
+    assert looked_at(run, [by_object]).rows is None
+    for events in (alone, shared, RunEvents(operations=[one, other])):
+        given = operations_given(by_column, events)
+        assert isinstance(given, OperationRows) and list(given) == [one, other]
+    assert operations_given(by_object, shared) == [other]
+
+
+def operations_given(check: RunCheck, events: RunEvents) -> Sequence[Operation]:
+    found: list[Sequence[Operation]] = []
+
+    def note(seen: RunEvents) -> Outcome:
+        found.append(seen.operations)
+        return judged(1)
+
+    replace(check, rule=note)(events)
+    return found[0]
 
 
 def table_of(operations: Sequence[Operation]) -> pa.Table:

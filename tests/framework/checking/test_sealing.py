@@ -16,7 +16,14 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from framework.checking import reading, sealing
 from framework.checking.keyed import judged
-from framework.checking.reading import Place, SealedEvidence, SealedRun, cited, read_unsealed
+from framework.checking.reading import (
+    Place,
+    SealedEvidence,
+    SealedRun,
+    cited,
+    read_unsealed,
+    rows_of,
+)
 from framework.checking.run_checks import RunCheck, looked_at
 from framework.checking.runs import read_run
 from framework.checking.sealing import (
@@ -35,6 +42,7 @@ from framework.checking.stored import Held, spread
 from framework.evidence.catalogue import KINDS
 from framework.evidence.kinds import Booted, Elected, Evidence
 from framework.evidence.schemas import schema
+from framework.history.reader import operations_of
 from framework.plugins.checker import RunInfo, Table
 
 PLAN = {"system": "kraft", "seed": 1, "workloads": [], "nodes": {}, "time_zero_ns": 1_000}
@@ -120,6 +128,19 @@ def test_evidence_is_read_in_pieces_too(run: Path, monkeypatch: pytest.MonkeyPat
     pieces = list(evidence.pieces("booted"))
     assert [len(each) for each in pieces] == [3, 1]
     assert pa.concat_tables(pieces).to_pylist() == evidence["booted"].to_pylist()
+
+
+def test_operations_are_read_by_column_too(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sealing, "_ROWS", 4)
+    write_history(read_run(run).info, run / SEALED)
+    sealed = SealedRun("n/a", run / SEALED)
+    rows = rows_of(sealed)
+    assert [len(each) for each in rows.columns(["f"])] == [4, 2]
+    assert list(rows) == operations_of(sealed.operations)
+    assert rows.at([5, 1]) == [operations_of(sealed.operations)[at] for at in (5, 1)]
+    assert list(rows_of(read_unsealed("n/a", str(run)))) == list(rows)
+    halves = [SealedRun("n/a", run / SEALED, (part, 2)) for part in range(2)]
+    assert [list(rows_of(each)) for each in halves] == [rows[:4], rows[4:]]
 
 
 def test_it_says_how_much_there_is_and_what_was_forgiven(run: Path) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,6 +74,29 @@ def test_limits_and_what_was_given_fit(
     assert until >= at + limit and since <= at - limit
     assert abs(machine.gave_ns(at, until) - limit) <= slack
     assert abs(machine.gave_ns(since, at) - limit) <= slack
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 90_000), st.integers(1, 9_000), st.floats(0, 1)), max_size=6),
+    st.lists(st.tuples(st.integers(0, 500 * S), st.integers(0, 90 * S)), max_size=9),
+    st.booleans(),
+)
+def test_what_was_given_of_many_times_is_that_of_each(
+    drawn: list[tuple[int, int, float]], asked: list[tuple[int, int]], joined: bool
+) -> None:
+    """Also of spans whose lengths are too long for products of ns to be 64 bits."""
+    spans, begin = list[list[int]](), 0
+    for gap, length, share in drawn:
+        spans.append([begin + gap, begin + gap + length, round(share * length)])
+        begin += gap + length
+    machine = Machine.of(spans)
+    if joined:
+        machine = Machine(machine.at_ns[::3], machine.given_ns[::3])
+    at = [begin for begin, _ in asked] + list(machine.at_ns)
+    end = [begin + length for begin, length in asked] + [each + 7 for each in machine.at_ns]
+    gave = machine.gave_each_ns(np.array(at, np.int64), np.array(end, np.int64))
+    assert gave.dtype == np.int64
+    assert gave.tolist() == [machine.gave_ns(*each) for each in zip(at, end, strict=True)]
 
 
 PLAN: dict[str, Any] = {"machine": {"took": [[0, 1000, 400]]}}

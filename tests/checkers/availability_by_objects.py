@@ -1,0 +1,421 @@
+"""The rule of availability by one object an operation, as plainly as it can be said: what the one
+over columns has to find."""
+
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from checkers.availability import (
+    FLOOR,
+    KINDS,
+    NODES,
+    PARTITION_FS,
+    PARTITIONS,
+    PROCESS_FS,
+    READ_FS,
+    AvailabilityOptions,
+    Window,
+)
+from checkers.folds.asked import SILENCE
+from checkers.folds.operations import is_zombie
+from checkers.folds.peace import Stretch, owed
+from checkers.folds.streaks import TRIES
+from framework.checking.findings import concluded, finding
+from framework.checking.keyed import Outcome
+from framework.evidence.kinds import Elected
+from framework.evidence.machine import UNMEASURED, Machine
+from framework.evidence.run_events import FaultRecord, RunEvents
+from framework.history.event import Recorded
+from framework.history.pairing import Operation
+from framework.plugins.checker import LEDGER, Clause, Count, Finding
+from framework.plugins.outcomes import OF_THE_ASKER
+from framework.plugins.system import RECOVERY_S
+from framework.verdict import Verdict
+
+
+def availability(events: RunEvents, options: AvailabilityOptions) -> Outcome:
+    operations = [each for each in events.operations if each.invoked_ns is not None]
+    windows = _windows(events.faults)
+    elections = sorted(each.at_ns for each in events.of(Elected))
+    figures: dict[str, float] = {
+        **_by_function(operations),
+        **_around_faults(operations, windows),
+        "elections": len(elections),
+        "elections_in_faults": sum(_inside(time, windows) for time in elections),
+    }
+    for window in windows:
+        figures |= _recovery(operations, window, elections)
+    findings, stuck = _stuck(operations, events, _bound_s(events.plan, options))
+    signs, few = _signs(operations, events)
+    outcome = concluded(len(operations), findings, {**figures, **stuck})
+    if outcome.verdict is Verdict.VALID and few:
+        outcome = replace(outcome, verdict=Verdict.UNKNOWN, note="; ".join(few))
+    counts = {
+        KINDS.name: signs,
+        PARTITIONS.name: _partitions(operations, events),
+        NODES.name: _nodes(operations, events),
+    }
+    return replace(outcome, clauses=counts)
+
+
+def _bound_s(plan: Mapping[str, Recorded], options: AvailabilityOptions) -> float:
+    reported = options.recovery or plan.get("recovery_s")
+    return float(reported) if isinstance(reported, int | float) and reported > 0 else RECOVERY_S
+
+
+def _windows(injections: Iterable[FaultRecord]) -> list[Window]:
+    found = [
+        Window(each, each.injected_ns, each.healed_ns)
+        for each in injections
+        if each.injected_ns is not None and each.healed_ns is not None
+    ]
+    return sorted(found, key=lambda window: (window.begin_ns, window.fault.id))
+
+
+def _inside(time_ns: int, windows: Iterable[Window]) -> bool:
+    return any(window.begin_ns <= time_ns < window.end_ns for window in windows)
+
+
+# --- figures ------------------------------------------------------------------------------
+
+
+def _by_function(operations: Sequence[Operation]) -> Mapping[str, float]:
+    figures: dict[str, float] = {}
+    for f in sorted({each.f for each in operations}):
+        mine = [each for each in operations if each.f == f]
+        counts = Counter(_kind(each) for each in mine)
+        figures |= {f"{f}.{kind}": counts[kind] for kind in ("ok", "fail", "info")}
+        took = sorted(
+            (each.completed_ns - each.began_ns) / 1e6
+            for each in mine
+            if each.ok and each.completed_ns is not None
+        )
+        for percent in (50, 95, 99) if took else ():
+            figures[f"{f}.p{percent}_ms"] = round(_percentile(took, percent), 3)
+    return figures
+
+
+def _kind(operation: Operation) -> str:
+    return operation.type if operation.ok or operation.failed else "info"
+
+
+def _percentile(ordered: Sequence[float], percent: int) -> float:
+    """The nearest-rank percentile."""
+    return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
+
+
+def _around_faults(
+    operations: Iterable[Operation], windows: Sequence[Window]
+) -> Mapping[str, float]:
+    """The share of honest operations that were answered ok, by when they were invoked."""
+    counts: Counter[tuple[bool, bool]] = Counter()
+    for each in operations:
+        if not is_zombie(each):
+            counts[_inside(each.began_ns, windows), each.ok] += 1
+    figures = {}
+    for inside, name in ((True, "ok_rate_in_faults"), (False, "ok_rate_outside_faults")):
+        total = counts[inside, True] + counts[inside, False]
+        if total:
+            figures[name] = round(counts[inside, True] / total, 4)
+    return figures
+
+
+def _recovery(
+    operations: Iterable[Operation], window: Window, elections: Iterable[int]
+) -> Mapping[str, float]:
+    name = f"fault.{window.fault.id}"
+    figures: dict[str, float] = {
+        f"{name}.lasted_s": round((window.end_ns - window.begin_ns) / 1e9, 3),
+        f"{name}.elections": sum(window.begin_ns <= at < window.end_ns for at in elections),
+    }
+    for f, begin in (("during", window.begin_ns), ("after", window.end_ns)):
+        first = min(
+            (
+                each.completed_ns
+                for each in operations
+                if each.ok and each.f not in READ_FS and each.began_ns >= begin
+                if each.completed_ns is not None
+            ),
+            default=None,
+        )
+        if first is not None and (f == "after" or first < window.end_ns):
+            figures[f"{name}.first_write_{f}_s"] = round((first - begin) / 1e9, 3)
+    return figures
+
+
+# --- floors -------------------------------------------------------------------------------
+
+
+def _signs(operations: Sequence[Operation], events: RunEvents) -> tuple[Count, list[str]]:
+    """Two of each kind of operation, of what is done to processes, and of all together: that enough
+    succeeded, and again after the first fault. Also what too little was seen of."""
+    clients = [each for each in operations if each.f not in PROCESS_FS and not is_zombie(each)]
+    main = [each for each in clients if each.phase == "main"]
+    asked = Counter(each.f for each in main)
+    succeeded = Counter(each.f for each in main if _succeeded(each))
+    peace = Peace(events)
+    fair = Counter(
+        each.f
+        for each in main
+        if _succeeded(each) or (peace.holds(each) and each.asserts not in OF_THE_ASKER)
+    )
+    few = []
+    rare = {f for f, count in asked.items() if count < FLOOR and fair[f] < min(TRIES, count)}
+    judged = [f for f in sorted(asked) if succeeded[f] or f not in rare]
+    for f in judged:
+        count, least = asked[f], max(1, min(FLOOR, fair[f] // 4))
+        if succeeded[f] < least:
+            few.append(f"{succeeded[f]} of {count} {f} ({least} at least)")
+    if succeeded.total() < FLOOR * len(asked):
+        few.append(f"{succeeded.total()} of all ({FLOOR * len(asked)} at least)")
+    processes = [each for each in operations if each.f in PROCESS_FS]
+    if processes and not any(each.ok for each in processes):
+        few.append(f"0 of {len(processes)} that start and end processes (1 at least)")
+    gone = list(_never_again(clients, events))
+    notes = [f"too little succeeded to judge the run: {', '.join(few)}"] if few else []
+    notes += [f"never again after the first fault: {', '.join(gone)}"] if gone else []
+    due = 2 * (len(judged) + bool(asked) + bool(processes))
+    return (due - len(few) - len(gone), due), notes
+
+
+def _never_again(operations: Sequence[Operation], events: RunEvents) -> Iterator[str]:
+    """What was tried in vain from the first fault on, to the end: all of it, or else kinds, if they
+    were tried in peace, too. Whether it is stuck is another question, for which the run may be too
+    short."""
+    first_ns = min((each.since_ns for each in events.faults), default=None)
+    if first_ns is None:
+        return
+    after = [each for each in operations if each.began_ns >= first_ns]
+    if len(after) >= TRIES and not any(map(_succeeded, after)):
+        yield f"all of {len(after)} operations"
+        return
+    peace = Peace(events)
+    for f, own in _grouped(after, lambda each: each.f):
+        if peace.held_in(own) >= TRIES and not any(map(_succeeded, own)):
+            yield f"{f}, of which {len(own)} were tried"
+
+
+def _partitions(operations: Iterable[Operation], events: RunEvents) -> Count:
+    """Of kinds of use of a partition, so many as succeeded, of those that were tried in peace."""
+    uses: dict[tuple[str, str], list[Operation]] = defaultdict(list)
+    for each in operations:
+        if each.f in PARTITION_FS and not is_zombie(each):
+            uses[each.f, str(each.key)].append(each)
+    if not uses:
+        return "nobody asked for a partition"
+    peace = Peace(events)
+    worked = {use for use, own in uses.items() if any(map(_succeeded, own))}
+    tried = {use for use, own in uses.items() if peace.held_in(own) >= TRIES}
+    return len(worked), len(worked | tried)
+
+
+def _nodes(operations: Iterable[Operation], events: RunEvents) -> Count:
+    """So many nodes as answered, of those that were asked in peace. Clients that have found a
+    leader ask nobody else; the observer asks everybody to the end."""
+    nodes = events.plan.get("nodes") or {}
+    if len(nodes) < 2:
+        return "no nodes that could be told apart"
+    asked: dict[str, list[Operation]] = defaultdict(list)
+    for each in operations:
+        if each.node is not None and each.node in nodes and each.f not in PROCESS_FS:
+            asked[each.node].append(each)
+    if not asked:
+        return "clients do not say whom they ask"
+    peace = Peace(events)
+    heard = {node for node, own in asked.items() if any(map(_heard, own))}
+    heard |= {str(each.node) for each in events.observations if each.node in asked and each.ok}
+    tried = {node for node, own in asked.items() if peace.held_in(own) >= TRIES}
+    return len(heard), len(heard | tried)
+
+
+class Peace:
+    """The stretches of a run in which no fault held."""
+
+    def __init__(self, events: RunEvents) -> None:
+        stretches = owed(events.faults, events.plan.get("nodes") or {})
+        self._calm = [each for each in stretches if each.calm]
+        self._begins = [each.begin_ns for each in self._calm]
+
+    def held_in(self, operations: Iterable[Operation]) -> int:
+        """How many of them began and ended in one of those."""
+        return sum(map(self.holds, operations))
+
+    def holds(self, operation: Operation) -> bool:
+        at = bisect_right(self._begins, operation.began_ns) - 1
+        ended_ns = operation.completed_ns
+        return at >= 0 and ended_ns is not None and ended_ns <= self._calm[at].end_ns
+
+
+# --- stuck --------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Streak:
+    """Operations in vain, one after another, from `since_ns` on.
+
+    tried: those that were asked for and given up while service was owed. until_ns: the end of the
+    last one. least_ns: a stretch in which they went on for less time proves nothing. machine: whose
+    time is counted.
+    """
+
+    since_ns: int
+    least_ns: int
+    machine: Machine
+    tried: list[Operation] = field(default_factory=list)
+    until_ns: int = 0
+    longest_ns: int = 0
+    _stretch: Stretch | None = None
+    _before_ns: int = 0
+    _now_ns: int = 0
+
+    @property
+    def owed_ns(self) -> int:
+        """How long service was owed, and not given."""
+        return self._before_ns + (self._now_ns if self._now_ns >= self.least_ns else 0)
+
+    def add(self, operation: Operation, ended_ns: int, stretch: Stretch) -> None:
+        """The next one, if it lies within the stretch."""
+        begin_ns = max(stretch.begin_ns, self.since_ns)
+        if operation.began_ns < begin_ns or ended_ns > stretch.end_ns:
+            return
+        if stretch is not self._stretch:
+            self._stretch, self._before_ns = stretch, self.owed_ns
+        self._now_ns = self.machine.gave_ns(begin_ns, ended_ns)
+        self.longest_ns = max(self.longest_ns, self._now_ns)
+        self.until_ns = ended_ns
+        self.tried.append(operation)
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """`bound_s`: for so long service that is owed may fail; a stretch in which it did for less than
+    a third of that proves nothing, longer ones add up till something succeeds. Time counts that
+    the machine gave. `end_ns`: of the history; what is pending then was in vain till then."""
+
+    bound_s: float
+    end_ns: int
+    machine: Machine = UNMEASURED
+
+    def worst(
+        self,
+        operations: Iterable[Operation],
+        stretches: Sequence[Stretch],
+        answered: Callable[[Operation], bool],
+        *,
+        whole: bool = False,
+    ) -> Streak:
+        """The streak in which service was owed for longest; one without operations, if all were
+        answered. While a fault holds a refusal may be right, as of a topic with more replicas than
+        there are brokers just now; not so if the `whole` system does nothing else."""
+        begins = [each.begin_ns for each in stretches]
+        least_ns = round(self.bound_s * 1e9 / 3)
+        worst, streak, answered_ns = Streak(0, least_ns, self.machine), None, 0
+        for each in sorted(operations, key=self._ended_ns):
+            ended_ns = self._ended_ns(each)
+            if answered(each):
+                streak, answered_ns = None, ended_ns
+                continue
+            if streak is None:
+                since_ns = max(answered_ns, each.began_ns)
+                streak = Streak(since_ns, least_ns, self.machine)
+            at = bisect_left(begins, ended_ns) - 1
+            if at >= 0 and (whole or stretches[at].calm or not _refused(each)):
+                streak.add(each, ended_ns, stretches[at])
+            worst = max(worst, streak, key=lambda one: (one.owed_ns, one.longest_ns))
+        return worst
+
+    def is_stuck(self, streak: Streak) -> bool:
+        return len(streak.tried) >= TRIES and streak.owed_ns >= self.bound_s * 1e9
+
+    def stuck(self, streak: Streak, what: str, clause: Clause = KINDS) -> Iterator[Finding]:
+        """The finding, if it is stuck."""
+        if not self.is_stuck(streak):
+            return
+        last = streak.tried[-1]
+        yield finding(
+            f"stuck since {streak.since_ns / 1e9:.1f} s: {what} until "
+            f"{streak.until_ns / 1e9:.1f} s, though for {streak.owed_ns / 1e9:.1f} s of that no "
+            f"fault stood in the way, and {self.bound_s:g} s are enough; {len(streak.tried)} were "
+            f"tried, the last one {last.type} {last.error_code or 'without an answer'}",
+            streak.tried[:10],
+            clause=clause.name,
+            by=[LEDGER],
+        )
+
+    def _ended_ns(self, operation: Operation) -> int:
+        return self.end_ns if operation.completed_ns is None else operation.completed_ns
+
+
+def _stuck(
+    operations: Sequence[Operation], events: RunEvents, bound_s: float
+) -> tuple[list[Finding], dict[str, float]]:
+    """What is stuck: all of it, or else kinds of operations, partitions and nodes; and of each
+    kind, for how long it was at most.
+
+    Kinds are owed while most of the system is left alone. A partition's replicas, or a node, may be
+    just what a fault is about: they are owed in peace.
+    """
+    nodes = events.plan.get("nodes") or {}
+    stretches = owed(events.faults, nodes)
+    calm = [each for each in stretches if each.calm]
+    clients = [each for each in operations if each.f not in PROCESS_FS]
+    honest = [each for each in clients if not is_zombie(each)]
+    ends = (each.completed_ns or each.began_ns for each in operations)
+    judge = Judge(bound_s, max(ends, default=0), events.machines.cluster)
+    kinds = {
+        f: judge.worst(_telling(mine), stretches, _succeeded)
+        for f, mine in _grouped(honest, lambda each: each.f)
+    }
+    figures = {
+        f"{f}.stuck_s": round(max(worst.owed_ns, worst.longest_ns) / 1e9, 3)
+        for f, worst in kinds.items()
+    }
+    every = judge.worst(_telling(honest), stretches, _succeeded, whole=True)
+    found = list(judge.stuck(every, "no operation succeeded"))
+    if found:
+        return found, figures
+    for f, worst in kinds.items():
+        found += judge.stuck(worst, f"no {f} succeeded")
+        if f in PARTITION_FS and not judge.is_stuck(worst):
+            of_f = _telling([each for each in honest if each.f == f])
+            for key, mine in _grouped(of_f, lambda each: str(each.key)):
+                worst_of_key = judge.worst(mine, calm, _succeeded)
+                found += judge.stuck(worst_of_key, f"no {f} on {key} succeeded", PARTITIONS)
+    for node, mine in _grouped(clients, lambda each: each.node or ""):
+        if node in nodes:
+            worst = judge.worst(mine, calm, _heard)
+            found += judge.stuck(worst, f"{node} answered nobody", NODES)
+    return found, figures
+
+
+def _succeeded(operation: Operation) -> bool:
+    """It was done, or answered by what is: that it exists already, say, if by its own doing."""
+    said = operation.asserts
+    return operation.ok or (said is not None and said not in OF_THE_ASKER)
+
+
+def _heard(operation: Operation) -> bool:
+    """A node answered, whatever it said."""
+    return operation.end is not None and operation.error_code not in SILENCE
+
+
+def _refused(operation: Operation) -> bool:
+    """A node answered that it does not do it, and never will."""
+    return operation.failed and operation.error_code not in SILENCE
+
+
+def _telling(operations: Sequence[Operation]) -> Sequence[Operation]:
+    """Where none ever succeeded, refusals tell nothing: maybe they are right."""
+    if any(map(_succeeded, operations)):
+        return operations
+    return [each for each in operations if not _refused(each)]
+
+
+def _grouped(
+    operations: Iterable[Operation], by: Callable[[Operation], str]
+) -> list[tuple[str, list[Operation]]]:
+    groups: dict[str, list[Operation]] = defaultdict(list)
+    for each in operations:
+        groups[by(each)].append(each)
+    return sorted(groups.items())

@@ -1,0 +1,96 @@
+"""What clients asked for, as arrays."""
+
+import pytest
+
+from checkers.folds.asked import asked_of, grouped
+from framework.history.pairing import Operation
+from framework.history.rows import OperationRows
+
+DONE = [
+    Operation(index=0, f="read", key="t", invoked_ns=5, node="n2"),
+    Operation(index=1, f="create", key="t", invoked_ns=None, type="ok", end=2, completed_ns=99),
+    Operation(
+        index=3,
+        f="create",
+        key="1",
+        invoked_ns=6,
+        type="fail",
+        end=4,
+        completed_ns=20,
+        error=("EXISTS", ""),
+        ext={"asserts": "present"},
+        node="n1",
+    ),
+    Operation(index=5, f="fetch", key=1, invoked_ns=7, type="ok", end=9, completed_ns=8),
+    Operation(index=6, f="fetch", value={"zombie": "old"}, invoked_ns=7, end=8, phase="final"),
+    Operation(
+        index=7,
+        f="fetch",
+        key={"zombie": 1},
+        value={"zombie": None},
+        invoked_ns=8,
+        type="fail",
+        end=10,
+        completed_ns=8,
+        error=("CONNECTION_LOST", ""),
+        ext={"asserts": "stale"},
+        node="n1",
+    ),
+]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 9])
+def test_what_is_kept_of_operations(rows: int) -> None:
+    """In the order of their ends: those without are the last."""
+    (table,) = OperationRows.of(DONE).columns()
+    found = asked_of(OperationRows.of_table(table, rows), ["fetch"])
+    assert (found.fs, found.nodes) == (["create", "fetch", "read"], ["n1", "n2"])
+    assert found.keys == ["1", "None", "{'zombie': 1}"]
+    assert found.end_ns == 20 and len(found) == 5
+    columns = (found.place, found.f, found.node, found.key, found.began_ns, found.ended_ns)
+    assert [each.tolist() for each in columns] == [
+        [3, 5, 0, 2, 4],
+        [1, 1, 2, 0, 1],
+        [-1, 0, 1, 0, -1],
+        [0, 2, -1, -1, 1],
+        [7, 8, 5, 6, 7],
+        [8, 8, 20, 20, 20],
+    ]
+    flags = ("timed", "ok", "failed", "main", "zombie", "done", "unfit", "heard", "refused")
+    where = {name: found.place[getattr(found, name)].tolist() for name in flags}
+    assert where == {
+        "timed": [3, 5, 2],
+        "ok": [3],
+        "failed": [5, 2],
+        "main": [3, 5, 0, 2],
+        "zombie": [4],
+        "done": [3, 2],
+        "unfit": [5],
+        "heard": [3, 2, 4],
+        "refused": [2],
+    }
+    assert found.are(["read", "fetch", "else"]).tolist() == [True, True, True, False, True]
+    assert found.counted(found.failed) == {"create": 1, "fetch": 1}
+
+
+def test_groups_are_neighbours_in_their_order() -> None:
+    found = asked_of(OperationRows.of(DONE), [])
+    own = found.f.nonzero()[0]  # all but the creates
+    assert [(number, part.tolist()) for number, part in grouped(own, found.f)] == [
+        (1, [0, 1, 4]),
+        (2, [2]),
+    ]
+    assert not list(grouped(own[:0], found.f))
+
+
+def test_of_no_operations_nothing_is_kept() -> None:
+    found = asked_of(OperationRows.of([]), ["fetch"])
+    assert (len(found), found.fs, found.keys, found.end_ns) == (0, [], [], 0)
+    assert found.counted(found.ok) == {}
+
+
+def test_an_end_at_the_very_begin_is_as_good_as_none() -> None:
+    """Of the time at which all is over."""
+    at_once = Operation(index=0, f="read", invoked_ns=0, type="ok", end=1, completed_ns=0)
+    later = Operation(index=2, f="read", invoked_ns=4)
+    assert asked_of(OperationRows.of([at_once, later]), []).ended_ns.tolist() == [0, 4]
