@@ -154,14 +154,10 @@ def _piece(table: pa.Table, first: int, names: _Names, keys_of: Sequence[str]) -
     }
 
 
-def _texts(column: pa.Array) -> pa.Array:
-    return column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
-
-
 def _is_one_of(column: pa.Array, texts: Iterable[str]) -> Flags:
     """Null is none."""
     wanted = pa.array(sorted(texts), pa.string())
-    return np.asarray(pc.is_in(_texts(column), value_set=wanted))
+    return np.asarray(pc.is_in(column, value_set=wanted))
 
 
 def _integers(column: pa.Array) -> Times:
@@ -171,7 +167,7 @@ def _integers(column: pa.Array) -> Times:
 
 def _numbered(column: pa.Array, known: dict[str, int]) -> Numbers:
     """-1 where there is none."""
-    coded = _texts(column).dictionary_encode()
+    coded = column.dictionary_encode()
     number = [known.setdefault(text, len(known)) for text in coded.dictionary.to_pylist()]
     numbers = np.array([*number, -1], np.int32)
     found: Numbers = numbers[np.asarray(coded.indices.fill_null(len(number)))]
@@ -182,23 +178,20 @@ def _flagged(column: pa.Array, name: str, holds: Callable[[Any], bool]) -> Flags
     """Where something holds of the JSON, which it does of none without a member of that name. Few
     have one: the others are not parsed. Texts are canonical: a name is spelled in one way."""
     found = np.zeros(len(column), np.bool_)
-    texts = _texts(column)
-    named = pc.match_substring(texts, f'"{name}"').fill_null(False)
-    if pc.any(named, min_count=0).as_py():
-        own = texts.filter(named).dictionary_encode()
-        held = np.array([holds(json.loads(text)) for text in own.dictionary.to_pylist()], np.bool_)
-        found[np.asarray(named)] = held[np.asarray(own.indices)]
+    named = pc.match_substring(column, f'"{name}"').fill_null(False)
+    own = column.filter(named).dictionary_encode()
+    held = np.array([holds(json.loads(text)) for text in own.dictionary.to_pylist()], np.bool_)
+    found[np.asarray(named)] = held[np.asarray(own.indices)]
     return found
 
 
 def _keys(column: pa.Array, wanted: Flags, known: dict[str, int]) -> Numbers:
     """By their texts for people, of those that are wanted."""
     numbers = np.full(len(column), -1, np.int32)
-    if wanted.any():
-        own = _texts(column).filter(pa.array(wanted)).fill_null("null").dictionary_encode()
-        names = [str(json.loads(text)) for text in own.dictionary.to_pylist()]
-        number = [known.setdefault(name, len(known)) for name in names]
-        numbers[wanted] = np.array(number, np.int32)[np.asarray(own.indices)]
+    own = column.filter(pa.array(wanted)).fill_null("null").dictionary_encode()
+    names = [str(json.loads(text)) for text in own.dictionary.to_pylist()]
+    number = [known.setdefault(name, len(known)) for name in names]
+    numbers[wanted] = np.array(number, np.int32)[np.asarray(own.indices)]
     return numbers
 
 
