@@ -6,12 +6,14 @@ themselves by answering a fetch or ListOffsets in a leader epoch, for one that l
 epoch refuses. Judged from answers to clients and to the harness's observer, with the marks of the
 harness and its ledger:
 
-1. In an answer, the ISR is of the replicas, each named once, and the leader is in it.
+1. In an answer a partition is told of once; its ISR is of the replicas, each named once, and the
+   leader is in it.
 2. One leader epoch has one leader; one version has one state.
-3. Replicas stay those that they were.
+3. Replicas stay those that they were; where others were asked for, all of what was there before or
+   of what was asked for is there.
 4. A higher version has no lower leader epoch; no linearizable read goes back.
-5. What one broker's cache shows goes back only over a restart: leader epochs, and topics, of which
-   one that has gone does not come again.
+5. What one broker's cache shows goes back only over a restart: leader epochs, topics, of which one
+   that has gone does not come again, and the partitions that a topic has.
 6. Once the cluster was seen to settle, no cache shows what was over before that: an older leader
    epoch, a topic that had gone, or another state than that of a version which held all the time.
 """
@@ -53,7 +55,8 @@ VERSIONED: Final = ("describe", "alter-isr")
 
 ISR: Final = Clause(
     name="isr",
-    says="In an answer the ISR is of the replicas, names each once, and the leader is in it",
+    says="An answer tells of a partition once; its ISR is of the replicas, names each once, and "
+    "has the leader in it",
     compares="states of partitions in answers",
     floor=10,
     because="one topic of three partitions, read some times",
@@ -80,7 +83,8 @@ VERSIONS: Final = Clause(
 )
 REPLICAS: Final = Clause(
     name="replicas",
-    says="A partition's replicas stay those that they were, unless somebody asked for others",
+    says="A partition's replicas stay those that they were, unless somebody asked for others, and "
+    "then it has all of one of both",
     compares="answers with replicas beside another of the same partition",
     floor=6,
     because="two partitions, each shown by four answers",
@@ -89,7 +93,8 @@ REPLICAS: Final = Clause(
 )
 CACHES: Final = Clause(
     name="caches",
-    says="What one broker's cache shows goes back only over a restart",
+    says="What one broker's cache shows goes back only over a restart, and loses no partition of a "
+    "topic",
     compares="answers of a broker's cache, beside an earlier one of the same process",
     floor=2,
     because="one may be as the one before by chance; without an observer each broker is asked of a "
@@ -104,7 +109,8 @@ SETTLED: Final = Clause(
     floor=2,
     because="two brokers",
     sources=(CLIENTS, LEDGER),
-    blind="what changed after the last read before settling",
+    blind="what changed after the last read before settling; who goes on to answer as the leader "
+    "of an epoch that is over, where caches show the next one",
 )
 
 Partition: TypeAlias = tuple[str, int]
@@ -147,6 +153,14 @@ class Topic:
     topic_id: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An answer tells of so many partitions of a topic."""
+
+    operation: Operation
+    partitions: int
+
+
 def metadata_answers(events: RunEvents) -> Outcome:
     events = with_observations(events)
     sights, topics = list(_sights(events)), list(_topics(events))
@@ -155,7 +169,8 @@ def metadata_answers(events: RunEvents) -> Outcome:
         partitions[sight.key].append(sight)
     lives, settled_at = Lives(events.faults), _settled_at(events)
     wishes = wishes_of(events.operations)
-    findings = [*_gone_again(topics, lives), *_stale_topics(topics, settled_at)]
+    findings = [*_gone_again(topics, lives), *_lost_partitions(events.operations, lives)]
+    findings += _stale_topics(topics, settled_at)
     for (topic_id, number), own in sorted(partitions.items()):
         where = f"{topic_id}/{number}"
         findings += _within(own)
@@ -325,12 +340,17 @@ def _leads(operation: Operation, lives: TopicLives, ids: Mapping[str, int]) -> I
 
 
 def _within(sights: Iterable[Sight]) -> Iterator[Finding]:
+    """Of one partition, in the order of the answers."""
+    before: Operation | None = None
     for sight in sights:
-        isr, replicas = sight.isr, sight.replicas
+        isr, replicas, again = sight.isr, sight.replicas, sight.operation is before
+        before = sight.operation
         if isr is None:
             continue
         wrong = None
-        if len(set(isr)) < len(isr) or (replicas and len(set(replicas)) < len(replicas)):
+        if again:
+            wrong = "is told twice in one answer"
+        elif len(set(isr)) < len(isr) or (replicas and len(set(replicas)) < len(replicas)):
             wrong = "names a replica twice"
         elif replicas is not None and not set(isr) <= set(replicas):
             wrong = f"has others in it than the replicas {list(replicas)}"
@@ -385,9 +405,8 @@ def _replicas(
     ]
     for replicas, operation in shown:
         first, by = shown[0]
-        wanted = wanted_by(wishes, f"{operation.key}/{number}", operation)
-        moved = wanted is not None and set(replicas) <= {*first, *wanted}
-        if replicas != first and not moved:
+        key = f"{operation.key}/{number}"
+        if replicas != first and not _moved(wishes, key, first, by, replicas, operation):
             yield finding(
                 f"{where}: the replicas {first} of operation {by.index} are {replicas} by "
                 f"operation {operation.index}, and nobody moved them",
@@ -395,6 +414,24 @@ def _replicas(
                 clause=REPLICAS.name,
             )
             return
+
+
+def _moved(
+    wishes: Wishes,
+    key: str,
+    first: Sequence[int],
+    by: Operation,
+    replicas: Sequence[int],
+    operation: Operation,
+) -> bool:
+    """Whether these may be on the way to what somebody wanted, or there: none goes before all that
+    come are in sync (KIP-455). `first`: what `by` showed, which may itself be on the way."""
+    wanted = wanted_by(wishes, key, operation)
+    if wanted is None or not set(replicas) <= {*first, *wanted}:
+        return False
+    goals = [first, *(each.goal for each in wishes[key] if each.goal is not None)]
+    on_the_way = wanted_by(wishes, key, by) is not None
+    return on_the_way or any(set(goal) <= set(replicas) for goal in goals)
 
 
 def _versions(where: str, sights: Iterable[Sight]) -> Iterator[Finding]:
@@ -434,6 +471,26 @@ def _caches(where: str, sights: Iterable[Sight], lives: Lives) -> Iterator[Findi
             yield finding(
                 f"{node}'s metadata of {where} went back, though it was not restarted: {before}; "
                 f"then {after}",
+                [before.operation, after.operation],
+                clause=CACHES.name,
+            )
+
+
+def _lost_partitions(operations: Iterable[Operation], lives: Lives) -> Iterator[Finding]:
+    """Of a topic, which only grows. Answers that tell of no partition at all tell nothing."""
+    told: dict[tuple[str, tuple[str, int]], list[Told]] = defaultdict(list)
+    for each in operations:
+        cached = each.f == "metadata" and each.ok and isinstance(each.result, dict)
+        life = lives.of(each) if cached else None
+        numbers = {shown["partition"] for shown in partitions_shown(each)} if cached else set()
+        if life is not None and numbers:
+            told[str(topic_answer(each).get("topic_id")), life].append(Told(each, len(numbers)))
+    for (topic_id, (node, _)), own in sorted(told.items()):
+        for before, after in falls(own, attrgetter("partitions")):
+            yield finding(
+                f"{node}'s metadata of {topic_id} lost partitions, though it was not restarted: it "
+                f"showed {before.partitions} in operation {before.operation.index}, and "
+                f"{after.partitions} in {after.operation.index}",
                 [before.operation, after.operation],
                 clause=CACHES.name,
             )

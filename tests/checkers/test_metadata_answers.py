@@ -541,7 +541,7 @@ def test_what_goes_on_is_one_finding(happens: Callable[[Answers], None]) -> None
     assert len(checked(story).findings) == 1
 
 
-def moved(story: Answers, replicas: list[int], type: str = "ok") -> None:
+def moved(story: Answers, replicas: list[int] | None, type: str = "ok") -> None:
     story.op("reassign", "t/0", {"replicas": replicas}, None, type=type)
 
 
@@ -552,6 +552,36 @@ def test_replicas_may_be_those_that_somebody_asked_for() -> None:
     for replicas in ([4, 7, 5, 6], [4, 7]):
         story.cache("b3", replicas=replicas, isr=[4])
     assert checked(story).findings == []
+
+
+@pytest.mark.parametrize("first", [[4, 7, 5, 6], [4, 7]])
+def test_replicas_that_are_first_shown_on_the_way_may_become_what_they_were(
+    first: list[int],
+) -> None:
+    """What was there before nobody knows then."""
+    story = Answers()
+    story.create("t")
+    moved(story, [4, 7, 8])
+    for replicas in (first, [4, 5]):
+        story.cache("b3", replicas=replicas, isr=[4])
+    wrong = [each for each in checked(story).findings if each.clause == "replicas"]
+    assert bool(wrong) == (5 not in first)
+
+
+def test_partitions_that_a_cache_did_not_know_yet_or_any_more_are_not_lost() -> None:
+    """They come one after another; another process, another topic and another broker may know
+    fewer, as may an answer that is under way."""
+    story = clean()
+    slow = story.invoke("metadata", "t", node="b1")
+    for numbers in ((0,), (0, 1), (0, 1, 2)):
+        several(story, *numbers, node="b1")
+    several(story, 0, node="b3")
+    several(story, 0, 1, 2, 3, node="b1")
+    story.complete(slow, result={**cached(TOPIC, **NOW)})
+    several(story, 0, node="b1", topic_id=OTHER)
+    story.inject(fault="kill", victims={"b1": {}}, ends_processes=True)
+    several(story, 0, node="b1", topic_id=OTHER)
+    assert [each.message for each in checked(story).findings] == []
 
 
 def test_replicas_are_held_against_the_first_that_were_shown() -> None:
@@ -576,6 +606,37 @@ def member_twice(story: Answers) -> None:
     story.read(9, leader=4, leader_epoch=2, isr=[4, 4])
 
 
+NOW = {"leader": 4, "leader_epoch": 2, "isr": [4]}
+
+
+def several(story: Answers, *numbers: int, node: str = "b2", topic_id: str = TOPIC) -> None:
+    """A cache shows these partitions."""
+    (state,) = cached(topic_id, **NOW)["partitions"]
+    partitions = [{**state, "partition": number} for number in numbers]
+    story.op("metadata", "t", None, {"topic_id": topic_id, "partitions": partitions}, node=node)
+
+
+def partition_twice(story: Answers) -> None:
+    several(story, 0, 0, node="b9")
+
+
+def partition_is_lost(story: Answers) -> None:
+    several(story, 0, 1)
+    several(story, 1)
+
+
+def half_moved(story: Answers) -> None:
+    """Two of the three that were there, and one of the two that are to be."""
+    moved(story, [7, 8])
+    story.cache("b3", **NOW, replicas=[4, 5, 7])
+
+
+def moved_to_fewer(story: Answers) -> None:
+    moved(story, [4, 7])
+    moved(story, None)
+    story.cache("b3", **NOW, replicas=[4])
+
+
 def only_leader_epoch_of_a_version_differs(story: Answers) -> None:
     story.read(4, leader=4, leader_epoch=3, isr=[4])
 
@@ -593,6 +654,17 @@ PLANTED.update(
         clean,
         {
             "1: a member twice": ("names a replica twice", member_twice),
+            "1: a partition twice": ("the ISR of partition 0 is told twice", partition_twice),
+            "3: some of what is there and some of what is to be": (
+                "the replicas [4, 5, 6] of operation",
+                half_moved,
+            ),
+            "3: fewer than somebody asked for": ("are [4] by operation", moved_to_fewer),
+            "5: partitions": (
+                f"b2's metadata of {TOPIC} lost partitions, though it was not restarted: it showed "
+                "2 in operation",
+                partition_is_lost,
+            ),
             "2: leader epochs in one version": (
                 "two states under partition epoch 4",
                 only_leader_epoch_of_a_version_differs,
