@@ -7,7 +7,8 @@ offset must be in the answer, whenever the two happened. The clauses:
 
 1. An offset holds one value.
 2. No acknowledged value (acks=all) is missing where a fetch covers its offset, nor beyond the
-   end that the final fetches reached.
+   end that the final fetches reached; nor is one that was acknowledged without an offset missing
+   everywhere, where the whole log was read after that.
 3. A value stands at one offset, but for producers that are not idempotent and may have retried.
 4. Successive fetches of one consumer neither skip nor go back without a seek.
 5. Nothing is read that a refused produce wrote, or that nobody wrote.
@@ -64,12 +65,13 @@ ONE_VALUE: Final = Clause(
 KEPT: Final = Clause(
     name="kept",
     says="What was acknowledged or read is there wherever another answer covers its offset, and "
-    "below the end that final fetches reached",
+    "below the end that final fetches reached; what was acknowledged without an offset, anywhere",
     compares="values whose offset another fetch covers",
     floor=4,
     because="two values on two partitions",
     sources=(CLIENTS,),
-    blind="values of acks=0 and acks=1 that nobody read",
+    blind="values of acks=0 and acks=1 that nobody read; without an offset, in a log of which not "
+    "all was read",
 )
 READABLE: Final = Clause(
     name="readable",
@@ -155,7 +157,7 @@ def partition_data(events: RunEvents) -> Outcome:
     operations = events.operations
     produces = [each for each in operations if each.f == "produce"]
     fetches = [_fetch(each) for each in operations if each.f == "fetch" and each.ok]
-    acknowledged = list(_acknowledged(produces))
+    acknowledged, unplaced = list(_acknowledged(produces)), list(_unplaced(produces))
     read = [
         Claim(offset, value, fetch.operation)
         for fetch in fetches
@@ -177,9 +179,12 @@ def partition_data(events: RunEvents) -> Outcome:
             for each in hidden(limits, events.operations, events.plan)
         ),
     ]
+    found = {claim.value for claim in read}
+    nowhere = [each for each in unplaced if produce_of(each)["value"] not in found]
     if end is not None:
         findings += _beyond(acknowledged, read, end)
         findings += _ends(operations, end)
+        findings += _nowhere(nowhere, fetches, end)
     elif acknowledged and not deleted:
         findings += _unreadable(events, acknowledged)
     above = sum(
@@ -199,12 +204,15 @@ def partition_data(events: RunEvents) -> Outcome:
     counts: dict[str, Count] = {
         ONE_VALUE.name: len(acknowledged) + len(read) - len(_offsets(acknowledged, read)),
         KEPT.name: _covered(acknowledged, read, fetches),
-        READABLE.name: (len(acknowledged) - len(unread), len(acknowledged)),
+        READABLE.name: (
+            len(acknowledged) - len(unread) + len(unplaced) - len(nowhere),
+            len(acknowledged) + len(unplaced),
+        ),
         IN_ORDER.name: IN_ORDER.sightings(_successions(fetches)),
         WRITTEN.name: len(read),
         LIMITS.name: len(limits) - len({each.limit for each in limits}),
     }
-    if not acknowledged or deleted:
+    if deleted or not (acknowledged or unplaced):
         why = "the topic may have been deleted" if deleted else "nothing was acknowledged"
         counts[READABLE.name] = why
     outcome = weighed(counts, findings, figures, part=True)
@@ -228,11 +236,24 @@ def _fetch(operation: Operation) -> Fetch:
 def _acknowledged(produces: Iterable[Operation]) -> Iterator[Claim]:
     """Of acks=all, which alone promises that the value stays where it is."""
     for operation in produces:
-        if not operation.ok or produce_of(operation).get("acks") != "all":
-            continue
-        offset = log_answer(operation).get("offset")
-        if isinstance(offset, int) and offset >= 0:
+        offset = _offset(operation)
+        if _promises(operation) and offset is not None:
             yield Claim(offset, produce_of(operation)["value"], operation)
+
+
+def _unplaced(produces: Iterable[Operation]) -> Iterator[Operation]:
+    """Promised, and nobody says at which offset."""
+    return (each for each in produces if _promises(each) and _offset(each) is None)
+
+
+def _promises(produce: Operation) -> bool:
+    return produce.ok and produce_of(produce).get("acks") == "all"
+
+
+def _offset(produce: Operation) -> int | None:
+    """Kafka's -1 is none."""
+    offset = log_answer(produce).get("offset")
+    return offset if isinstance(offset, int) and offset >= 0 else None
 
 
 def _offsets(acknowledged: Iterable[Claim], read: Iterable[Claim]) -> set[int]:
@@ -364,6 +385,27 @@ def _beyond(acknowledged: Iterable[Claim], read: Iterable[Claim], end: int) -> I
             yield _lost(claim, f"the partition ends at {end}")
 
 
+def _nowhere(
+    unplaced: Iterable[Operation], fetches: Sequence[Fetch], end: int
+) -> Iterator[Finding]:
+    """What was acknowledged before somebody came to the end in the final phase, and stands at no
+    offset up to there. Of a log that begins later, or that was read in part, nothing is known."""
+    spans = _spans(fetches)
+    if _log_start(fetches) or (end and spans[0] != (0, max(end, spans[0][1]))):
+        return
+    last = [each for each in fetches if each.operation.phase == FINAL and each.end >= end]
+    for produce in unplaced:
+        after = next((each for each in last if produce.precedes(each.operation)), None)
+        if after is not None:
+            yield finding(
+                f"value {produce_of(produce)['value']} was acknowledged by operation "
+                f"{produce.index}, which does not tell at which offset, and is not there: the "
+                f"partition was read from 0 to its end at {end}",
+                [produce, after.operation],
+                clause=KEPT.name,
+            )
+
+
 # --- 8: what was acknowledged can be read -------------------------------------------------
 
 
@@ -415,13 +457,7 @@ def _code(operation: Operation) -> str:
 def _unread(acknowledged: Iterable[Claim], fetches: Sequence[Fetch]) -> list[Claim]:
     """Acknowledged values whose offsets no fetch covers. (What a log's beginning hides is told
     elsewhere.)"""
-    start = max((fetched(fetch.operation).get("log_start") or 0 for fetch in fetches), default=0)
-    spans: list[tuple[int, int]] = []
-    for begin, end in sorted((fetch.begin, fetch.end) for fetch in fetches):
-        if spans and begin <= spans[-1][1]:
-            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
-        else:
-            spans.append((begin, end))
+    start, spans = _log_start(fetches), _spans(fetches)
     ends = [end for _, end in spans]
 
     def covered(offset: int) -> bool:
@@ -429,6 +465,22 @@ def _unread(acknowledged: Iterable[Claim], fetches: Sequence[Fetch]) -> list[Cla
         return offset < start or (at < len(spans) and spans[at][0] <= offset)
 
     return [claim for claim in acknowledged if not covered(claim.offset)]
+
+
+def _log_start(fetches: Iterable[Fetch]) -> int:
+    """The latest that somebody told."""
+    return max((fetched(fetch.operation).get("log_start") or 0 for fetch in fetches), default=0)
+
+
+def _spans(fetches: Iterable[Fetch]) -> list[tuple[int, int]]:
+    """What fetches cover, in pieces that do not touch."""
+    spans: list[tuple[int, int]] = []
+    for begin, end in sorted((fetch.begin, fetch.end) for fetch in fetches):
+        if spans and begin <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+        else:
+            spans.append((begin, end))
+    return spans
 
 
 def _why_unread(unread: Sequence[Claim]) -> str:

@@ -183,6 +183,11 @@ PLANTED = Plants.of(
             "partition ends at 6",
             lambda s: s.produce(18, 9),
         ),
+        "2: nowhere": (
+            "by operation 32, which does not tell at which offset, and is not there: the partition "
+            "was read from 0 to its end at 6",
+            lambda s: s.produce(18, -1),
+        ),
         "3: idempotent value twice": (
             "value 14 stands at offset 3",
             lambda s: s.fetch(4, (4, 14), consumer="c"),
@@ -571,10 +576,59 @@ def test_fetches_of_one_consumer_that_overlap_have_no_order() -> None:
 # --- what is counted ----------------------------------------------------------------------
 
 
+def read_whole(
+    *values: tuple[int, int], begin: int = 0, log_start: int = 0, precedes: bool = True
+) -> Outcome:
+    """What is promised without an offset, two values, and a log of which all below 3 holds others.
+    `values`: what stands above; `precedes`: they were acknowledged before that was read."""
+    story = Data()
+    story.produce(10, 0)
+    slow = story.invoke("produce", KEY, {"value": 31, "acks": "all", "idempotent": True})
+    if precedes:
+        story.complete(slow, result={"offset": -1, "topic_id": TOPIC})
+    story.produce(30, None)
+    story.produce(32, -1, acks="1")
+    for value in (11, 12):
+        story.produce(value, None, type="info")
+    lower = [(offset, 10 + offset) for offset in range(begin, 3)]
+    asked = {"log_start": log_start, "high_watermark": 3 + len(values)}
+    story.last(begin, *lower, *values, **asked)
+    if not precedes:
+        story.complete(slow, result={"offset": -1, "topic_id": TOPIC})
+    return partition_data(story.run_events())
+
+
+def test_what_was_acknowledged_without_an_offset_stands_somewhere() -> None:
+    """Kafka's -1 is no offset."""
+    assert read_whole((3, 30), (4, 31)).clauses["readable"] == (3, 3)  # type: ignore[index]
+    assert read_whole((3, 30), (4, 31)).findings == []
+    outcome = read_whole((3, 30))
+    assert_invalid(outcome, "value 31 was acknowledged by operation 2", "to its end at 4")
+    assert [each.clause for each in outcome.findings] == ["kept"]
+    assert outcome.clauses["readable"] == (2, 3)  # type: ignore[index]
+    assert len(read_whole().findings) == 2
+
+
+@pytest.mark.parametrize(
+    "how", [{"begin": 1}, {"log_start": 1, "begin": 1}, {"precedes": False}], ids=str
+)
+def test_where_not_all_was_read_afterwards_it_may_stand_anywhere(how: dict[str, Any]) -> None:
+    """From 0 on, below no beginning that was moved, and after it was acknowledged."""
+    outcome = read_whole((3, 30), **how)
+    assert [each for each in outcome.findings if each.clause == "kept"] == []
+    seen, owed = (outcome.clauses or {})["readable"]  # type: ignore[misc]
+    assert seen < owed
+
+
+def test_a_log_in_which_there_is_nothing_has_lost_what_was_acknowledged() -> None:
+    story = Data()
+    story.produce(30, None)
+    story.last(0)
+    assert_invalid(partition_data(story.run_events()), "value 30", "to its end at 0")
+
+
 def test_figures() -> None:
     story = clean()
-    story.produce(18, None)
-    story.produce(19, -1)
     story.produce(20, 7, type="fail")
     story.fetch(4, (4, 17), consumer="c", high_watermark=4)
     answer = {"records": [[5, 17]]}
