@@ -14,7 +14,6 @@ run ends.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Final, TypeAlias
 
 from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
@@ -189,7 +188,7 @@ def _same_batches(events: RunEvents, logs: Logs, lives: TopicLives) -> tuple[Cou
         return f"nobody can tell for certain which replicas are in sync at the end: {why}", []
     seen = 0
     findings: list[Finding] = []
-    whole = not unhealed(events.faults)
+    whole, nodes = not unhealed(events.faults), _nodes_read(events)
     for key, isr in sorted(isrs.items()):
         if not events.has(*key):
             continue
@@ -197,7 +196,7 @@ def _same_batches(events: RunEvents, logs: Logs, lives: TopicLives) -> tuple[Cou
         if not known or _may_compact(events, isr.topic):
             continue
         high = max(known, key=lambda each: each.offset)
-        members = list(_members(events, logs, key, isr.members))
+        members = list(_members(nodes, logs.get(key, {}), isr.members))
         begin = max((each.log.start for each in members), default=0)
         seen += sum(len(each.log.between(begin, high.offset)) for each in members)
         for each in members:
@@ -264,14 +263,21 @@ def _isrs_on_disk(events: RunEvents) -> tuple[dict[Partition, FinalIsr], str]:
     return {key: isr for key, isr in found.items() if not settings.unclean(key[0])}, ""
 
 
-def _members(events: RunEvents, logs: Logs, key: Partition, isr: Iterable[int]) -> Iterator[Member]:
-    """Those of which there is a disk: of others nothing is known."""
-    nodes = nodes_by_id(events.plan, BROKER)
-    read = {node for own in logs.values() for node in own}
+def _nodes_read(events: RunEvents) -> Mapping[int, str]:
+    """Broker id -> the node whose it is, of those that left anything on their disks, be it nothing
+    of partitions: of others nothing is known."""
+    read = {each.node for each in events.evidence if each.source == DISK}
+    names = nodes_by_id(events.plan, BROKER)
+    return {broker: node for broker, node in names.items() if node in read}
+
+
+def _members(
+    nodes: Mapping[int, str], own: Mapping[str, ReplicaLog], isr: Iterable[int]
+) -> Iterator[Member]:
+    """Of a partition, those of which there is a disk. `own`: its logs."""
     for broker in sorted(isr):
-        if nodes.get(broker) in read:
-            node = nodes[broker]
-            yield Member(node, logs.get(key, {}).get(node) or ReplicaLog())
+        if broker in nodes:
+            yield Member(nodes[broker], own.get(nodes[broker]) or ReplicaLog())
 
 
 def _gap(
@@ -308,16 +314,17 @@ def _boundary(member: Member, high: int) -> int:
 def _difference(
     key: Partition, members: Sequence[Member], begin: int, high: HighWatermark, isr: FinalIsr
 ) -> Iterator[Finding]:
-    """The first batch by which the logs of two members differ."""
-    for one, other in pairwise(members):
-        mine = one.log.between(begin, high.offset)
-        others = other.log.between(begin, high.offset)
-        for base in sorted({*mine, *others}):
-            if base in mine and base in others and mine[base] != others[base]:
+    """Of each member the first batch that is another one than the first who has one there has. Not
+    only of neighbours: one whose log cannot be read whole would part those on both its sides."""
+    first: dict[int, tuple[Member, Content]] = {}
+    for other in members:
+        for base, content in other.log.between(begin, high.offset).items():
+            one, mine = first.setdefault(base, (other, content))
+            if mine != content:
                 yield finding(
                     f"{key[0]}/{key[1]}: below the high watermark {high.offset} of operation "
-                    f"{high.operation.index}, {one.node} has {_text(base, mine[base])}, and "
-                    f"{other.node} {_text(base, others[base])}; both are in the ISR {isr}",
+                    f"{high.operation.index}, {one.node} has {_text(base, mine)}, and "
+                    f"{other.node} {_text(base, content)}; both are in the ISR {isr}",
                     [high.operation, isr.read],
                     [*isr.records, one.log.batches[base], other.log.batches[base]],
                     clause=SAME_BATCHES.name,

@@ -208,6 +208,26 @@ def member_without_a_log(story: Story) -> None:
     read(story, *REPLICAS)
 
 
+@PLANTED.violation("b3, in the ISR by operation", "has nothing at offset 0", on=unread)
+def member_that_has_no_log_of_any_partition(story: Story) -> None:
+    """Its disk was read: the metadata log is there."""
+    story.disks.evidence = [each for each in story.disks.evidence if each.node != "b3"]
+    story.disks.fill(1, 1, "b3")
+    read(story, *REPLICAS)
+
+
+@PLANTED.violation(
+    "b1 has offsets 4 to 4 of leader epoch 1", "and b3 offsets 4 to 4 of leader epoch 2"
+)
+def others_differ_on_both_sides_of_one_that_cannot_be_read(story: Story) -> None:
+    cut(story, "b2", 4)
+    lies(story, "b2", 4, torn=True)
+    cut(story, "b3", 4)
+    write(story, 4, 2, "b3")
+    write(story, 5, 1, "b3")
+    read(story, *REPLICAS)
+
+
 @PLANTED.violation("by operation", "all below 8 is committed", on=unread)
 def acknowledged_and_on_no_disk(story: Story) -> None:
     """Nobody was told of a high watermark that high."""
