@@ -35,6 +35,7 @@ from checkers.folds.values import cluster_view, log_ends, quorum_view
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
+from framework.evidence.changes import NO_LEADER
 from framework.evidence.run_events import FaultRecord, RunEvents
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
@@ -81,7 +82,8 @@ COMMITTED_KEPT: Final = Clause(
     floor=4,
     because="a leader tells it in each round, of itself and through others; four are two rounds",
     sources=(LEDGER,),
-    blind="records that were exchanged for others: lengths of logs are compared",
+    blind="records that were exchanged for others: lengths of logs are compared; a leader that does "
+    "not tell of its own log",
 )
 LIVE_LISTED: Final = Clause(
     name="live-listed",
@@ -106,7 +108,8 @@ DEAD_UNLISTED: Final = Clause(
 )
 ALL_IN_SYNC: Final = Clause(
     name="all-in-sync",
-    says="In peace, a replica whose broker lives is not out of sync for long",
+    says="In peace, a replica whose broker lives is not out of sync for long, nor is a partition "
+    "without a leader that has one in sync",
     compares="answers of brokers in peace that tell of partitions",
     floor=2,
     because="one partition, shown twice",
@@ -115,7 +118,7 @@ ALL_IN_SYNC: Final = Clause(
 )
 ONE_ADDRESS: Final = Clause(
     name="one-address",
-    says="A broker's id has one address, whoever tells it",
+    says="A broker's id has one address, whoever tells it, and no other's",
     compares="mentions of an id's address beside another one",
     floor=6,
     because="two rounds of three brokers",
@@ -124,12 +127,14 @@ ONE_ADDRESS: Final = Clause(
 )
 HEARD: Final = Clause(
     name="heard",
-    says="A node that lives answers: none is silent for long in peace",
+    says="A node that lives answers: in peace none is silent for long, or refuses for long to tell "
+    "its own view of the quorum",
     compares="answers, two of each node at most",
     floor=2,
     because="this run needs two of each node of the plan: who never answers told nothing wrong",
     sources=(LEDGER,),
-    blind="silence that a fault excuses, or that lasts for less time than recovery takes",
+    blind="silence that a fault excuses, or that lasts for less time than recovery takes; errors, "
+    "where a node is asked for nothing that it has to know by itself",
 )
 LET_GO: Final = Clause(
     name="let-go",
@@ -544,11 +549,13 @@ def _listing(
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """What an answer tells of one. `behind`: replicas that are not in sync."""
+    """What an answer tells of one. `behind`: replicas that are not in sync; `heirs`: those that
+    are, and nobody leads."""
 
     operation: Operation
     name: str
     behind: frozenset[int]
+    heirs: frozenset[int]
 
 
 def _partitions(
@@ -561,9 +568,11 @@ def _partitions(
             for topic in cluster_view(each).get("topics") or ():
                 for partition in topic["partitions"]:
                     name = f"{topic['name']}-{partition['partition']}"
-                    behind = frozenset(partition["replicas"]) - frozenset(partition["isr"])
+                    isr = frozenset(partition["isr"])
+                    behind = frozenset(partition["replicas"]) - isr
+                    heirs = isr if partition["leader"] == NO_LEADER else frozenset[int]()
                     key = (str(each.node), topic["topic_id"], partition["partition"])
-                    found[key].append(Partition(each, name, behind))
+                    found[key].append(Partition(each, name, behind, heirs))
     return found
 
 
@@ -576,10 +585,11 @@ def _all_in_sync(events: RunEvents, quiet: Sequence[Quiet], recovery_ns: int) ->
         for (node, _, _), own in _partitions(events.observations, peace).items()
     ]
     findings = [
-        _out_of_sync(node, broker, number, streak)
+        say(node, broker, number, streak)
         for node, own in answers
         for broker, number in brokers.items()
-        for streak in _streaks(own, partial(_lacks, number))
+        for wrong, say in ((_lacks, _out_of_sync), (_could_lead, _leaderless))
+        for streak in _streaks(own, partial(wrong, number))
         if machine.gave_ns(*_span(streak[0].operation, streak[-1].operation)) >= recovery_ns
     ]
     compared = ALL_IN_SYNC.sightings(each.operation.index for _, own in answers for each in own)
@@ -593,13 +603,26 @@ def _lacks(number: int, each: Partition) -> bool:
     return number in each.behind
 
 
+def _could_lead(number: int, each: Partition) -> bool:
+    return number in each.heirs
+
+
 def _out_of_sync(node: str, broker: str, number: int, streak: Sequence[Partition]) -> Finding:
+    what = f"the replica of {streak[0].name} on broker {number} ({broker}) is not in sync"
+    return _for_long(node, what, streak)
+
+
+def _leaderless(node: str, broker: str, number: int, streak: Sequence[Partition]) -> Finding:
+    what = f"{streak[0].name} has no leader, and broker {number} ({broker}) in its ISR,"
+    return _for_long(node, what, streak)
+
+
+def _for_long(node: str, what: str, streak: Sequence[Partition]) -> Finding:
     first, last = streak[0].operation, streak[-1].operation
     return finding(
-        f"the replica of {streak[0].name} on broker {number} ({broker}) is not in sync in "
-        f"{len(streak)} answers of {node} one after another, from {_asked_ns(first) / 1e9:.1f} s "
-        f"to {_ended_ns(last) / 1e9:.1f} s, though no fault held (operations {first.index} to "
-        f"{last.index})",
+        f"{what} in {len(streak)} answers of {node} one after another, from "
+        f"{_asked_ns(first) / 1e9:.1f} s to {_ended_ns(last) / 1e9:.1f} s, though no fault held "
+        f"(operations {first.index} to {last.index})",
         [first, last],
         clause=ALL_IN_SYNC.name,
     )
@@ -607,8 +630,10 @@ def _out_of_sync(node: str, broker: str, number: int, streak: Sequence[Partition
 
 def _one_address(lists: Iterable[BrokerList], names: Mapping[int, str]) -> Judgement:
     first: dict[int, BrokerList] = {}
-    compared, findings = 0, {}
+    compared, findings = 0, dict[int, Finding]()
     for each in lists:
+        for number, other in _of_one_address(each, names):
+            findings.setdefault(number, _shared(each, number, other))
         for number in each.brokers.keys() & names.keys():
             compared += number in first
             before = first.setdefault(number, each)
@@ -624,6 +649,24 @@ def _one_address(lists: Iterable[BrokerList], names: Mapping[int, str]) -> Judge
     return compared, list(findings.values())
 
 
+def _of_one_address(each: BrokerList, names: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Brokers of the plan that an answer has at the address of another one."""
+    at: dict[str, int] = {}
+    for number in sorted(each.brokers.keys() & set(names)):
+        other = at.setdefault(each.brokers[number], number)
+        if other != number:
+            yield number, other
+
+
+def _shared(each: BrokerList, number: int, other: int) -> Finding:
+    return finding(
+        f"brokers {other} and {number} have one address by {each.operation.node} (operation "
+        f"{each.operation.index}): {each.brokers[number]}",
+        [each.operation],
+        clause=ONE_ADDRESS.name,
+    )
+
+
 # --- silence ------------------------------------------------------------------------------
 
 
@@ -637,29 +680,41 @@ def _heard(events: RunEvents, nodes: Nodes, recovery_ns: int) -> Judgement:
         for stretch in owed(events.faults, nodes)
         if stretch.calm
         for node, own in asked.items()
-        for silent in _silences(own, stretch)
+        for silent in _silences(own, stretch) or _silences(_own_views(own), stretch, _refused)
         if machines.of_clients(node).gave_ns(*_span(silent[0], silent[-1])) >= recovery_ns
     ]
     enough = sum(min(ANSWERS, sum(map(_answered, own))) for own in asked.values())
     return (enough, ANSWERS * len(asked)), findings
 
 
-def _silences(asked: Iterable[Operation], stretch: Stretch) -> Iterator[Sequence[Operation]]:
+def _own_views(asked: Iterable[Operation]) -> list[Operation]:
+    return [each for each in asked if each.f == OWN_VIEW]
+
+
+def _refused(own_view: Operation) -> bool:
+    """Each node has a view of its own: whatever error it answers, that is none."""
+    return not own_view.ok and _answered(own_view)
+
+
+def _silences(
+    asked: Iterable[Operation],
+    stretch: Stretch,
+    silent: Callable[[Operation], bool] = _unanswered,
+) -> list[Sequence[Operation]]:
     """Questions in vain within the stretch that follow each other, where there are enough."""
-    within = (
+    within = [
         each
         for each in asked
         if stretch.begin_ns <= _asked_ns(each) and _ended_ns(each) <= stretch.end_ns
-    )
-    for silent, group in groupby(within, key=_unanswered):
-        questions = list(group)
-        if silent and len(questions) >= TRIES:
-            yield questions
+    ]
+    groups = [(is_silent, list(group)) for is_silent, group in groupby(within, key=silent)]
+    return [group for is_silent, group in groups if is_silent and len(group) >= TRIES]
 
 
 def _silence(node: str, silent: Sequence[Operation]) -> Finding:
+    but = "" if _unanswered(silent[-1]) else f"but {silent[-1].error_code} "
     return finding(
-        f"{node} answered nothing from {_asked_ns(silent[0]) / 1e9:.1f} s to "
+        f"{node} answered nothing {but}from {_asked_ns(silent[0]) / 1e9:.1f} s to "
         f"{_ended_ns(silent[-1]) / 1e9:.1f} s, {len(silent)} questions, though no fault held",
         [silent[0], silent[-1]],
         clause=HEARD.name,

@@ -334,6 +334,25 @@ def one_replica_stays_out_of_sync_while_another_comes_back(story: Asked) -> None
     out_of_sync(story, tell)
 
 
+def leaderless(story: Asked, *isr: int) -> Any:
+    """b1 shows a partition that nobody leads."""
+    live = [{"id": number, "host": name, "port": 9092} for name, number in BROKERS.items()]
+    state = {"partition": 0, "leader": -1, "leader_epoch": 2, "isr": [*isr]}
+    partitions = [{**state, "replicas": [*BROKERS.values()]}]
+    topics = [{"name": "t", "topic_id": TOPIC, "partitions": partitions}]
+    return story.ask("b1", "describe-topics", {"brokers": live, "topics": topics})
+
+
+@PLANTED.violation("t-0 has no leader, and broker 5 (b2) in its ISR, in 9 answers of b1", on=begun)
+def a_partition_has_no_leader_though_one_is_in_sync(story: Asked) -> None:
+    out_of_sync(story, lambda _: leaderless(story, 4, 5, 6))
+
+
+@PLANTED.violation("brokers 4 and 5 have one address by b3", "b1:9092")
+def two_ids_have_one_address(story: Asked) -> None:
+    story.brokers("b3", b2="b1")
+
+
 @PLANTED.violation("broker 5 (b2) has two addresses", "b2:9092 by b1", "elsewhere:9092 by b3")
 def two_addresses_of_one_id(story: Asked) -> None:
     story.brokers("b3", b2="elsewhere")
@@ -368,6 +387,29 @@ def two_nodes_are_silent_together(story: Asked) -> None:
         story.silence("c3")
         story.wait(2000)
     ended(story)
+
+
+def refuses(story: Asked, node: str = "c3", error: str = "UNKNOWN_SERVER_ERROR") -> Any:
+    """It answers, and tells nothing."""
+    return story.ask(node, "describe-node", type="fail", error=error)
+
+
+def refuses_for_long(story: Asked, beside: Callable[[], Any], lasts_s: int = 16) -> Asked:
+    story.rounds(2)
+    for at in range(0, lasts_s + 1, 2):
+        refuses(story)
+        beside()
+        if at < lasts_s:
+            story.wait(2000)
+    return ended(story)
+
+
+@PLANTED.violation("c3 answered nothing but UNKNOWN_SERVER_ERROR", "9 questions", on=Asked)
+def a_node_answers_nothing_but_errors(story: Asked) -> None:
+    """Whatever else it is asked."""
+    refuses_for_long(
+        story, lambda: story.ask("c3", "describe-quorum", type="fail", error="NOT_LEADER")
+    )
 
 
 def test_every_clause_of_a_clean_run_is_valid() -> None:
@@ -596,7 +638,44 @@ def a_replica_is_out_of_sync_under_a_fault(story: Asked) -> None:
         story.wait(2000)
 
 
+def nobody_leads_for_less_than_recovery_takes(story: Asked) -> None:
+    out_of_sync(story, lambda _: leaderless(story, 4, 5, 6), lasts_s=14)
+
+
+def somebody_leads_who_is_none_of_the_plans(story: Asked) -> None:
+    """Broker 0 does, and nobody leads what none of the plan's has."""
+
+    def tell(at: int) -> None:
+        state = {"leader_epoch": 2, "replicas": [0, 4, 301]}
+        partitions = [
+            {**state, "partition": 0, "leader": 0, "isr": [0, 4]},
+            {**state, "partition": 1, "leader": -1, "isr": [301], "replicas": [301]},
+        ]
+        topics = [{"name": "t", "topic_id": TOPIC, "partitions": partitions}]
+        live = [{"id": number, "host": name, "port": 9092} for name, number in BROKERS.items()]
+        story.ask("b1", "describe-topics", {"brokers": live, "topics": topics})
+
+    out_of_sync(story, tell)
+
+
+def a_node_refuses_for_less_than_recovery_takes(story: Asked) -> None:
+    for _ in range(8):
+        refuses(story)
+        story.wait(2000)
+    story.node("c3")
+
+
+def a_broker_that_is_none_of_the_plans_has_anothers_address(story: Asked) -> None:
+    reported = [(number, name) for name, number in BROKERS.items()] + [(301, "b1"), (302, "b1")]
+    brokers = [{"id": number, "host": name, "port": 9092} for number, name in reported]
+    story.ask("b1", "describe-cluster", {"brokers": brokers})
+
+
 LOOK_ALIKES: list[Callable[[Asked], None]] = [
+    nobody_leads_for_less_than_recovery_takes,
+    somebody_leads_who_is_none_of_the_plans,
+    a_node_refuses_for_less_than_recovery_takes,
+    a_broker_that_is_none_of_the_plans_has_anothers_address,
     lists_of_the_past_while_a_broker_recovers,
     a_dead_broker_is_listed_while_its_lease_lasts,
     a_dead_broker_is_listed_while_it_gets_over_another_fault,
