@@ -15,7 +15,7 @@ to write a snapshot, no flood did: nodes' events are believed there, in their fa
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
@@ -43,9 +43,12 @@ VIEWS: Final = ("describe-node", "describe-quorum")
 LISTS: Final = ("describe-cluster", "describe-topics")
 CONTROL: Final = frozenset({*VIEWS, "heartbeat"})
 """What a node with that role is asked at its controllers' listener."""
+ELSEWHERE: Final = frozenset({"NOT_LEADER_OR_FOLLOWER", "NOT_CONTROLLER"})
+"""Codes of who is asked what another node is for: that an election went by is another clause's."""
 ALL_KINDS: Final = "a control request"
 NO_ANSWER: Final = frozenset({CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST})
-"""Codes of requests that waited in vain: a node that drops them has no place for them, either."""
+"""Codes of requests that waited in vain: a node that drops them has no place for them, either. Nor
+has one that refuses them with an error that it gives without a flood to none of their kind."""
 NOT_ASKED: Final = "NO_CLIENT"
 MEDIAN_OF: Final = 5
 """So many times at least, beside floods and without one: what two or three tell may be chance."""
@@ -67,7 +70,8 @@ FLOODS: Final = 2
 
 UNDELAYED: Final = Clause(
     name="undelayed",
-    says="A control request does not wait in line with a flood of data requests",
+    says="A control request does not wait in line with a flood of data requests, nor is it refused "
+    "for one",
     compares="nodes of which five control requests beside floods whose own waited for long were "
     "held against five without one",
     floor=2,
@@ -238,7 +242,7 @@ def _span(first: Operation, last: Operation) -> tuple[int, int]:
 @dataclass(frozen=True, slots=True)
 class Waited:
     """A control request beside a flood. `share`: its time by that of the node's data requests;
-    infinite, as `ms`, of one that had no answer."""
+    infinite, as `ms`, of one that was asked in vain."""
 
     operation: Operation
     ms: float
@@ -267,12 +271,12 @@ def _beside_floods(
     beside: dict[tuple[str, str], list[Waited]] = defaultdict(list)
     without: dict[tuple[str, str], list[float]] = defaultdict(list)
     busy = [(flood, flood.busy(busy_ms)) for flood in floods]
-    for each in _control(events):
+    asked = [each for each in _control(events) if times.calm(*_span(each, each))]
+    usual = {_refusal(each) for each in asked if times.quiet(*_span(each, each))}
+    for each in asked:
         begin_ns, end_ns = _span(each, each)
-        if not times.calm(begin_ns, end_ns):
-            continue
         node = str(each.node)
-        ms = inf if each.error_code in NO_ANSWER else (end_ns - begin_ns) / 1e6
+        ms = inf if _in_vain(each, usual) else (end_ns - begin_ns) / 1e6
         if times.quiet(begin_ns, end_ns):
             without[node, each.f].append(ms)
         for flood, waited_ms in busy:
@@ -287,6 +291,22 @@ def _beside_floods(
         for key, own in sorted(beside.items())
         if _enough(own, without[key])
     }
+
+
+Refusal: TypeAlias = tuple[str | None, str, str | None]
+"""Who refuses what, and how."""
+
+
+def _refusal(each: Operation) -> Refusal:
+    return each.node, each.f, each.error_code
+
+
+def _in_vain(each: Operation, usual: Set[Refusal]) -> bool:
+    """`usual`: what is refused without a flood, too. What is refused beside floods alone is not
+    served."""
+    if each.ok or each.error_code in ELSEWHERE:
+        return False
+    return each.error_code in NO_ANSWER or _refusal(each) not in usual
 
 
 def _enough(own: Sequence[Waited], without: Sequence[float]) -> bool:
@@ -304,7 +324,9 @@ def _undelayed(
         judged.add(node)
         if _share(own) < most or ms < SLOWER * usual_ms:
             continue
-        said = "had no answer" if ms == inf else f"took {ms:.1f} ms"
+        codes = {each.operation.error_code for each in own if each.ms == inf}
+        vain = "had no answer" if codes <= NO_ANSWER else "was refused"
+        said = vain if ms == inf else f"took {ms:.1f} ms"
         data_ms = median(each.flood.waited_ms[node] for each in own)
         findings.append(
             finding(

@@ -217,6 +217,38 @@ def they_have_no_answer_in_time(story: Flooded) -> None:
     in_line(story, n1=inf)
 
 
+def refused(story: Flooded, code: str, *, usual: bool = False) -> Flooded:
+    """At once, by n2, what it is asked of itself beside floods; `usual`: and once without one."""
+    story.turns()
+    floods = [each for each in story.operations if each.f == "flood"]
+    once = [usual]
+
+    def refuses(each: Operation) -> Operation:
+        beside = any(flood.began_ns < each.began_ns < flood.completed_ns for flood in floods)  # type: ignore[operator]
+        own = (each.node, each.f) == ("n2", "describe-node")
+        if not own or not (beside or (once[0] and each.began_ns > floods[-1].completed_ns + 5e9)):  # type: ignore[operator]
+            return each
+        once[0] &= beside
+        return replace(each, type="fail", error=(code, ""), result=None)
+
+    story.observations = [refuses(each) for each in story.observations]
+    return story
+
+
+@PLANTED.violation("describe-node at n2 waits in line", "it was refused at the median", on=begun)
+def they_are_refused_at_once(story: Flooded) -> None:
+    refused(story, "UNKNOWN_SERVER_ERROR")
+
+
+@pytest.mark.parametrize(
+    ("code", "usual"),
+    [("UNKNOWN_SERVER_ERROR", True), ("NOT_LEADER_OR_FOLLOWER", False), ("NOT_CONTROLLER", False)],
+)
+def test_what_is_refused_for_another_reason_waits_for_no_flood(code: str, usual: bool) -> None:
+    """Without one as well, or because another node leads."""
+    assert not judged(CHECKER, refused(begun(), code, usual=usual)).findings
+
+
 @PLANTED.violation("describe-node at n2 waits in line", "took 6.0 ms", on=begun)
 def what_a_fault_slows_is_no_measure(story: Flooded) -> None:
     """As of all the longer time without a flood."""
