@@ -12,7 +12,7 @@ Each clause wants to have heard of every node of the plan. Where nodes report no
 as those of Apache Kafka, their logs and how their processes ended are judged.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
@@ -38,7 +38,13 @@ from framework.evidence.kinds import (
     evidence_of,
 )
 from framework.evidence.machine import Machine
-from framework.evidence.run_events import FaultRecord, RunEvents, incarnations, unshown
+from framework.evidence.run_events import (
+    FaultRecord,
+    RunEvents,
+    incarnations,
+    phase_ns,
+    unshown,
+)
 from framework.history.pairing import Operation
 from framework.plugins.capabilities import OR
 from framework.plugins.checker import DISKS, EVENTS, LEDGER, Clause, Count, Finding
@@ -76,7 +82,8 @@ ENDS: Final = Clause(
     floor=2,
     because=EVERY_NODE,
     sources=(LEDGER, EVENTS),
-    blind="a process that ends and is followed by none before the run is over",
+    blind="a process that ends and is followed by none before the run is over, if it does not tell "
+    "that it ends",
 )
 SILENCE: Final = Clause(
     name="never-silent",
@@ -115,7 +122,7 @@ class ProcessHealthOptions:
 def process_health(
     events: RunEvents, options: ProcessHealthOptions = ProcessHealthOptions()
 ) -> Outcome:
-    stalls = list(events.of(Stalled))
+    stalls, planned = list(events.of(Stalled)), set(events.plan.get("nodes") or ())
     long_ns = round(options.stall * 1e9)
     findings = [
         *_errors(events.of(Failed)),
@@ -123,6 +130,7 @@ def process_health(
         *_exit_codes(events.of(ProcessEnded)),
         *_stalls(stalls, events, long_ns),
         *_unexplained(events),
+        *_left(events, planned),
         *_silent(events, options),
         *_never_back(events, options.boot),
     ]
@@ -132,7 +140,6 @@ def process_health(
         "stalls": sum(each.lasted_ns - each.delayed_ns >= long_ns for each in stalls),
         "max_stall_ms": round(longest, 1),
     }
-    planned = set(events.plan.get("nodes") or ())
     booted = {each.node for each in events.of(Booted)} & planned
     ended = {each.node for each in events.of(ProcessEnded)} & planned
     ticking = {each.node for each in events.of(Ticked)} & planned
@@ -243,6 +250,27 @@ def _unexplained(events: RunEvents) -> Iterator[Finding]:
                 yield finding(
                     f"a process of {node} ended without a word, and nothing had been done to it",
                     evidence=[last, boot],
+                    clause=ENDS.name,
+                )
+
+
+def _left(events: RunEvents, planned: Set[str]) -> Iterator[Finding]:
+    """A process of the plan's that ended in good order before the final phase, and was not asked
+    to. Others, as a workload's own, may end when they have lost their id."""
+    until_ns = phase_ns(events.nemesis, "final") or 0
+    deadly = [each for each in events.faults if each.ends_processes is not False]
+    for node, lives in incarnations(_reported(events)).items():
+        for life in lives if node in planned else ():
+            exited = next((each for each in life if isinstance(each, Exited)), None)
+            if exited is None or exited.fatal or earliest_ns(exited) < 0:
+                continue
+            begin, end = earliest_ns(exited), latest_ns(exited)
+            done = _acted_on(deadly, node, begin, end) or any(_asked(events, life[0], begin, end))
+            if end < until_ns and not done:
+                yield finding(
+                    f"{node} ended by itself, {end / 1e9:.0f} s after the run began: "
+                    f"{exited.reason}",
+                    evidence=[exited],
                     clause=ENDS.name,
                 )
 

@@ -42,11 +42,18 @@ def clean() -> Story:
     story.wait(5_000)
     story.op("bounce", "broker-6", None, {"exit_code": None}, node="b3")
     story.boot("b3")
-    story.event("c1", "exit", reason="terminated")
+    ends(story, "c1")
     story.boot("c1")
     tick(story, *NODES)
     story.final()
     return story
+
+
+def ends(story: Story, node: str, key: str | None = None) -> None:
+    """In good order, as it, or what `key` names, was asked to."""
+    asked = story.invoke("restart", node if key is None else key)
+    story.event(node, "exit", reason="terminated")
+    story.complete(asked, "ok", {})
 
 
 def test_clean_run_is_accepted() -> None:
@@ -299,6 +306,27 @@ def test_process_that_ended_in_good_order_is_not_silent_and_one_that_lives_is(
         assert bool(about) == (is_silent and not ends)
 
 
+@pytest.mark.parametrize("when", ["final", "no final", "before", "killed", "asked", "others"])
+def test_who_ends_in_good_order_was_asked_to(when: str) -> None:
+    """As all are in the end; of a run that came to none nothing is known."""
+    story = clean()
+    if when != "final":
+        story.nemesis.clear()
+    if when == "killed":
+        story.inject(3, fault="kill", victims={"b2": {}})
+    if when == "before":
+        story.now_ns = -2_000 * MS
+    story.plan = {**story.plan, "nodes": {**NODES}}
+    if when == "others":
+        del story.plan["nodes"]["b2"]
+    ends(story, "b2", key="b2" if when == "asked" else "b1")
+    if when not in ("final", "no final"):
+        story.now_ns = max(story.now_ns, 12_000 * MS)
+        story.final()
+    found = process_health(story.run_events()).findings
+    assert [each.message for each in found if "ended by itself" in each.message] == []
+
+
 def test_no_process_is_unknown() -> None:
     assert process_health(Story().run_events()).verdict is Verdict.UNKNOWN
 
@@ -405,9 +433,28 @@ def unreported() -> Story:
     return story
 
 
+def ends_by_itself(story: Story) -> None:
+    """Nobody had asked this one to, nor is it started again."""
+    story.nemesis.clear()
+    ends(story, "b2", key="b1")
+    story.final()
+
+
+def ends_by_itself_and_is_killed_later(story: Story) -> None:
+    story.nemesis.clear()
+    ends(story, "b2", key="b1")
+    story.wait(2_000)
+    story.inject(3, fault="kill", victims={"b2": {}})
+    story.boot("b2")
+    tick(story, *NODES)
+    story.final()
+
+
 PLANTED = Plants.of(
     clean,
     {
+        "b2 ended by itself, 13 s after the run began: terminated": ends_by_itself,
+        "b2 ended by itself": ends_by_itself_and_is_killed_later,
         "nothing handled an error in fetcher: KeyError": lambda story: story.event(
             "b1", "error", where="fetcher", message="KeyError: 3"
         ),
