@@ -50,7 +50,8 @@ ONE_OWNER: Final = Clause(
     floor=2,
     because="it takes two members of one generation, each with something to read",
     sources=(CLIENTS,),
-    blind="what a member is given whose join is not answered",
+    blind="what a member is given whose join is not answered; a member that is given another part "
+    "within its generation",
 )
 OLD_GENERATIONS: Final = Clause(
     name="old-generations-refused",
@@ -60,7 +61,8 @@ OLD_GENERATIONS: Final = Clause(
     floor=2,
     because="each alone would have been enough; the second one is not the first one's luck",
     sources=(CLIENTS,),
-    blind="such a commit whose answer is lost and that nobody is told of afterwards",
+    blind="such a commit whose answer is lost and that nobody is told of afterwards; commits of "
+    "who is no member, taken while others are",
 )
 RISE: Final = Clause(
     name="generations-rise",

@@ -82,8 +82,8 @@ COMMITTED_KEPT: Final = Clause(
     floor=4,
     because="a leader tells it in each round, of itself and through others; four are two rounds",
     sources=(LEDGER,),
-    blind="records that were exchanged for others: lengths of logs are compared; a leader that does "
-    "not tell of its own log",
+    blind="records that were exchanged for others: lengths of logs are compared; a leader that "
+    "does not tell of its own log",
 )
 LIVE_LISTED: Final = Clause(
     name="live-listed",
