@@ -426,12 +426,13 @@ def _moved(
 ) -> bool:
     """Whether these may be on the way to what somebody wanted, or there: none goes before all that
     come are in sync (KIP-455). `first`: what `by` showed, which may itself be on the way."""
+    if wanted_by(wishes, key, by) is not None:
+        return True  # by caches that lag, those that it had before are shown later
     wanted = wanted_by(wishes, key, operation)
     if wanted is None or not set(replicas) <= {*first, *wanted}:
         return False
     goals = [first, *(each.goal for each in wishes[key] if each.goal is not None)]
-    on_the_way = wanted_by(wishes, key, by) is not None
-    return on_the_way or any(set(goal) <= set(replicas) for goal in goals)
+    return any(set(goal) <= set(replicas) for goal in goals)
 
 
 def _versions(where: str, sights: Iterable[Sight]) -> Iterator[Finding]:

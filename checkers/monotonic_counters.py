@@ -11,6 +11,7 @@ import numpy as np
 
 from checkers.folds.committed_log import once_each
 from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
+from checkers.folds.observations import with_observations
 from checkers.folds.sweeps import falls
 from checkers.folds.values import heartbeat, heartbeat_answer, partitions_shown, topic_answer
 from framework.checking.findings import finding, weighed
@@ -76,7 +77,7 @@ RECORDS: Final = Clause(
 )
 ANSWERS: Final = Clause(
     name="answers",
-    says="No client is shown a lower broker epoch, or by one process of a broker a lower leader "
+    says="Nobody is shown a lower broker epoch, or by one process of a broker a lower leader "
     "epoch, than one was before",
     compares="answers that show an epoch",
     floor=2,
@@ -121,9 +122,10 @@ def monotonic_counters(events: RunEvents) -> Outcome:
         _quorum_state(tally, left)
     _leaders_watermarks(tally, events.of(Committed))
     _records(tally, once_each(committed_on_disks(events).records, of_kinds(reported, Change)))
-    _answered_broker_epochs(tally, events.operations)
-    _metadata(tally, events.operations, _boots(nodes))
-    return weighed(_counts(tally, events), tally.findings, {"nodes": len(nodes)})
+    asked = with_observations(events)
+    _answered_broker_epochs(tally, asked.operations)
+    _metadata(tally, asked.operations, _boots(nodes))
+    return weighed(_counts(tally, asked), tally.findings, {"nodes": len(nodes)})
 
 
 def _counts(tally: Tally, events: RunEvents) -> dict[str, Count]:
@@ -149,7 +151,7 @@ def _counts(tally: Tally, events: RunEvents) -> dict[str, Count]:
 
 
 def _asked_again(events: RunEvents) -> int:
-    """Questions of clients beside an earlier one of the same to the same broker."""
+    """Questions beside an earlier one of the same to the same broker."""
     asked = Counter((each.f, each.node, str(each.key)) for each in events.operations)
     return sum(times - 1 for (f, *_), times in asked.items() if f in ("metadata", "heartbeat"))
 
@@ -436,4 +438,5 @@ class MonotonicCounters(RunChecker):
         evidence=(Booted, EpochSaved, Committed, Change, ImageDigest, ImageShown),
         disk=(EpochSaved, *DISK_KINDS),
         fs=FS,
+        observations=True,
     )
