@@ -89,7 +89,8 @@ REPLICAS: Final = Clause(
     floor=6,
     because="two partitions, each shown by four answers",
     sources=(CLIENTS,),
-    blind="among which of the brokers that clients asked for: asked-is-made has that",
+    blind="among which of the brokers that clients asked for: asked-is-made has that; what it had "
+    "before, of a partition that was first shown where somebody wanted it",
 )
 CACHES: Final = Clause(
     name="caches",
@@ -426,13 +427,14 @@ def _moved(
 ) -> bool:
     """Whether these may be on the way to what somebody wanted, or there: none goes before all that
     come are in sync (KIP-455). `first`: what `by` showed, which may itself be on the way."""
-    if wanted_by(wishes, key, by) is not None:
-        return True  # by caches that lag, those that it had before are shown later
+    goals = [each.goal for each in wishes.get(key, ()) if each.goal is not None]
+    on_the_way = wanted_by(wishes, key, by) is not None
+    if on_the_way and any(set(goal) <= set(first) for goal in goals):
+        return True  # it had arrived: what a cache that lags shows later, nobody had shown before
     wanted = wanted_by(wishes, key, operation)
     if wanted is None or not set(replicas) <= {*first, *wanted}:
         return False
-    goals = [first, *(each.goal for each in wishes[key] if each.goal is not None)]
-    return any(set(goal) <= set(replicas) for goal in goals)
+    return on_the_way or any(set(goal) <= set(replicas) for goal in (first, *goals))
 
 
 def _versions(where: str, sights: Iterable[Sight]) -> Iterator[Finding]:

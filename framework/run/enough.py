@@ -17,9 +17,12 @@ from framework.plugins.fault import FaultOp
 ENOUGH: Final = 10
 """Successes a kind of operation, on average; answers of each, of which half of those that were
 asked for will do; and of those a quarter that say what is, rather than that somebody else is to be
-asked."""
+asked, or of all that were asked for a sixth."""
 _OK: Final = 2
 """Successes of each kind, one where hardly any was asked for: no clause goes by one sighting."""
+
+_BITTEN: Final = 2
+"""Injections that bit, of all faults together."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -79,7 +82,8 @@ class Enough:
     def _few_operations(self) -> Iterator[str]:
         for f, asked in sorted(self._asked.items()):
             answered = self._answered[f]
-            least, telling = max(1, min(ENOUGH, asked // 2)), min(ENOUGH, answered // 4)
+            least = max(1, min(ENOUGH, asked // 2))
+            telling = min(ENOUGH, max(answered // 4, asked // 6))
             if answered < least:
                 yield f"{answered} of {asked} {f} answered, {least} are enough"
             elif self._telling[f] < telling:
@@ -97,3 +101,5 @@ class Enough:
             injected = self._injected[fault]
             if self._bit[fault] < max(1, -(-injected // 2)):
                 yield f"{fault} bit in {self._bit[fault]} of {injected} injections"
+        if self._injected and self._bit.total() < _BITTEN:
+            yield f"{self._bit.total()} injections bit, {_BITTEN} are enough"

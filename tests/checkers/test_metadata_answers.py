@@ -800,3 +800,13 @@ def test_what_nothing_mends_is_found_while_a_run_goes_on() -> None:
         said = clauses_so_far({checker.name: checker}, [row])
         broken |= {each.clause for each in said if each.verdict is Verdict.INVALID}
     assert broken == {"isr", "versions", "replicas"}
+
+
+def test_a_cache_that_lags_shows_what_nobody_had_shown_before() -> None:
+    """Of a partition that was first shown where it had been moved to."""
+    story = Answers()
+    story.create("t")
+    moved(story, [5, 4])
+    for replicas in ([5, 4], [5, 6, 4], [6, 4]):
+        story.cache("b3", replicas=replicas, isr=[4])
+    assert not [each for each in checked(story).findings if each.clause == "replicas"]

@@ -302,6 +302,17 @@ def test_answers_that_show_no_epoch_go_behind_none() -> None:
     assert clause_of(result, "answers").compared == compared
 
 
+def test_what_a_broker_tells_the_observer_goes_back_nowhere_either() -> None:
+    """Clients who ask for topics that come and go ask hardly any broker twice."""
+    story = Story()
+    story.boot("b1")
+    for epoch in (3, 4, 3):
+        told = {"name": "t", **older(partitions=[shown(0, [4], leader_epoch=epoch)])}
+        story.ask("b1", "describe-topics", {"brokers": [], "topics": [told]})
+    result = monotonic_counters(story.run_events())
+    assert_invalid(result, "b1 showed leader epoch 3", "after 4")
+
+
 @pytest.mark.parametrize("time", ["invoked_ns", "completed_ns"])
 def test_answer_of_which_no_time_is_known_is_of_no_process(time: str) -> None:
     story = clean()

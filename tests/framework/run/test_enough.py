@@ -61,8 +61,8 @@ SKIPPED: Json = {"skipped": "pause is already active"}
             ("delete", "refused", 80),
         ),
         made(("read", "ok", 60), ("create", "ok", 3), ("create", "refused", 9)),
-        made(("read", "ok", 30), faults=[BIT]),
-        made(("read", "ok", 30), faults=[BIT, MISSED, SKIPPED, SKIPPED]),
+        made(("read", "ok", 30), faults=[BIT, BIT]),
+        made(("read", "ok", 30), faults=[BIT, BIT, MISSED, MISSED, SKIPPED, SKIPPED]),
     ],
 )
 def test_what_did_enough_ends(enough: Heard) -> None:
@@ -93,8 +93,28 @@ def test_what_did_enough_ends(enough: Heard) -> None:
             made(("read", "ok", 60), ("create", "ok", 2), ("create", "refused", 10)),
             "2 of 12 create told anything, 3 are enough",
         ),
-        (made(("read", "ok", 60), faults=[MISSED]), "pause bit in 0 of 1 injections"),
-        (made(("read", "ok", 60), faults=[BIT, MISSED, MISSED]), "pause bit in 1 of 3 injections"),
+        (made(("read", "ok", 60), faults=[BIT]), "1 injections bit, 2 are enough"),
+        (
+            made(("read", "ok", 60), faults=[BIT, BIT, MISSED, MISSED, MISSED]),
+            "pause bit in 2 of 5 injections",
+        ),
+        (
+            made(("read", "ok", 60), faults=[MISSED, SKIPPED]),
+            "pause bit in 0 of 1 injections; 0 injections bit, 2 are enough",
+        ),
+        (
+            made(("read", "ok", 60), ("create", "ok", 5), ("create", "info", 56)),
+            "5 of 61 create answered, 10 are enough",
+        ),
+        (
+            made(
+                ("read", "ok", 60),
+                ("create", "ok", 8),
+                ("create", "refused", 2),
+                ("create", "info", 50),
+            ),
+            "8 of 60 create told anything, 10 are enough",
+        ),
     ],
 )
 def test_what_did_too_little_goes_on_and_says_so_once(enough: Heard, why: str) -> None:
@@ -114,7 +134,7 @@ def test_it_ends_when_it_has_done_enough() -> None:
 
 
 def test_what_never_succeeded_again_after_the_first_fault_goes_on() -> None:
-    enough = made(("read", "ok", 60), ("create", "ok", 60), faults=[BIT])
+    enough = made(("read", "ok", 60), ("create", "ok", 60), faults=[BIT, BIT])
     assert not enough.goes_on(), "nothing was asked for since"
     for f in ("read", "create"):
         enough.event(Invocation(process=1, f=f))
@@ -127,7 +147,7 @@ def test_what_never_succeeded_again_after_the_first_fault_goes_on() -> None:
 
 
 def test_a_fault_that_was_asked_for_and_never_came() -> None:
-    enough = made(("read", "ok", 60), faults=[BIT])
+    enough = made(("read", "ok", 60), faults=[BIT, BIT])
     enough.faults = ["kill", "pause"]
     assert enough.wanting() == ["kill bit in 0 of 0 injections"]
 
