@@ -43,12 +43,10 @@ VIEWS: Final = ("describe-node", "describe-quorum")
 LISTS: Final = ("describe-cluster", "describe-topics")
 CONTROL: Final = frozenset({*VIEWS, "heartbeat"})
 """What a node with that role is asked at its controllers' listener."""
-ELSEWHERE: Final = frozenset({"NOT_LEADER_OR_FOLLOWER", "NOT_CONTROLLER"})
-"""Codes of who is asked what another node is for: that an election went by is another clause's."""
 ALL_KINDS: Final = "a control request"
 NO_ANSWER: Final = frozenset({CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST})
 """Codes of requests that waited in vain: a node that drops them has no place for them, either. Nor
-has one that refuses them with an error that it gives without a flood to none of their kind."""
+has one that refuses them with an error that no node gives to any of their kind without a flood."""
 NOT_ASKED: Final = "NO_CLIENT"
 MEDIAN_OF: Final = 5
 """So many times at least, beside floods and without one: what two or three tell may be chance."""
@@ -293,20 +291,19 @@ def _beside_floods(
     }
 
 
-Refusal: TypeAlias = tuple[str | None, str, str | None]
-"""Who refuses what, and how."""
+Refusal: TypeAlias = tuple[str, str | None]
+"""What is refused, and how. By whom is left out: who leads may have changed meanwhile, and a
+question for a leader is refused by all others at any time."""
 
 
 def _refusal(each: Operation) -> Refusal:
-    return each.node, each.f, each.error_code
+    return each.f, each.error_code
 
 
 def _in_vain(each: Operation, usual: Set[Refusal]) -> bool:
     """`usual`: what is refused without a flood, too. What is refused beside floods alone is not
     served."""
-    if each.ok or each.error_code in ELSEWHERE:
-        return False
-    return each.error_code in NO_ANSWER or _refusal(each) not in usual
+    return not each.ok and (each.error_code in NO_ANSWER or _refusal(each) not in usual)
 
 
 def _enough(own: Sequence[Waited], without: Sequence[float]) -> bool:

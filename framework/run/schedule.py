@@ -3,6 +3,7 @@ every test has: heal, verify, settle, final reads."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Final, Protocol
 
@@ -30,8 +31,6 @@ from framework.run.observing import observed
 from framework.run.options import Test
 
 FINAL_READS_LIMIT_S: Final = 30.0
-
-
 _LOOKS_S: Final = 0.2
 """How often it is asked whether more faults are wanted."""
 
@@ -63,7 +62,7 @@ def schedule(test: Test, enough: Judge | None = None) -> Generator:
     judge = enough if enough and not test.options.exactly else Over()
     whole = phases(
         nemesis(op("phase", value="main")),
-        from_now(partial(_main, test, judge)),
+        from_now(partial(_main, test.options.time_limit_s, judge, _clients(test), _faults(test))),
         nemesis(op("phase", value="heal")),
         nemesis(op("heal")),
         nemesis(op("phase", value="settle")),
@@ -78,16 +77,17 @@ def schedule(test: Test, enough: Judge | None = None) -> Generator:
     return observed(whole, questions, test.options.observe_s)
 
 
-def _main(test: Test, enough: Judge, now_ns: int) -> Generator:
+def _main(
+    limit_s: float,
+    enough: Judge,
+    work: Sequence[Generator],
+    faults: Sequence[Generator],
+    now_ns: int,
+) -> Generator:
     """Operations and faults, from now on."""
-    limit_s = test.options.time_limit_s
-    faults = [
-        some_last(package.schedule(test.options.interval_s), test.lasting_s, number)
-        for number, package in enumerate(test.nemeses.values())
-    ]
     beside = [nemesis(overtime(limit_s, enough.wants_faults, each, now_ns)) for each in faults]
     ended = nemesis(_ended(limit_s, enough))
-    return overtime(limit_s, enough.goes_on, any_of(*_clients(test), *beside, ended), now_ns)
+    return overtime(limit_s, enough.goes_on, any_of(*work, *beside, ended), now_ns)
 
 
 def _ended(limit_s: float, enough: Judge) -> Generator:
@@ -111,6 +111,13 @@ def _options(test: Test, index: int) -> WorkloadOptions:
         capabilities=frozenset(test.capabilities),
         nodes=test.specs,
     )
+
+
+def _faults(test: Test) -> list[Generator]:
+    return [
+        some_last(package.schedule(test.options.interval_s), test.lasting_s, number)
+        for number, package in enumerate(test.nemeses.values())
+    ]
 
 
 def _clients(test: Test) -> list[Generator]:
