@@ -64,11 +64,7 @@ class Topics:
         pass
 
 
-def _operation(rng: random.Random, _: Context) -> Invocation:
-    return _drawn(rng)
-
-
-def _drawn(rng: random.Random) -> Invocation:
+def _operation(rng: random.Random, _: Context | None = None) -> Invocation:
     f = rng.choice(("create", "delete", "describe", "describe"))
     value: Json = {"partitions": 1} if f == "create" else None
     return op(f, f"t{rng.randrange(TOPICS)}", value, node="c1")
@@ -116,7 +112,7 @@ def made(folder: Path, seconds: float, rate: float) -> None:
         for number in range(count):
             now_ns = number * gap_ns
             complete(now_ns)
-            drawn = replace(_drawn(rng), process=number % THREADS, time=now_ns)
+            drawn = replace(_operation(rng), process=number % THREADS, time=now_ns)
             journal.write(replace(drawn, index=journal.next_index))
             under_way.append((now_ns + lasts_ns, service.invoke(drawn)))
         complete(round(seconds * 2e9))

@@ -19,33 +19,32 @@ from framework.history.assemble import assemble, indexed, without_observers
 from framework.history.borders import Before, Border
 from framework.history.ingest import OPERATION, Part, count_of, ingest
 from framework.history.ranges import RANGE_BYTES, Range, ranges
-from framework.history.reader import Read, settled
+from framework.history.reader import settled
 
 Take: TypeAlias = Callable[[pa.Table, pa.Table], None]
-"""Is given a piece's operations of clients, and of observers, as `Read` has them."""
+"""Is given a piece's operations of clients, and of observers, as `reader.Read` has them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rest:
+    """What a history holds beside operations, as `reader.Read` has it."""
+
+    nemesis: pa.Table
+    notes: Sequence[str]
 
 
 def read_pieces(
     paths: Sequence[Path], take: Take, *, allow_empty: bool = False, size: int = RANGE_BYTES
-) -> Read:
-    """As `reader.read`, but that `take` is given the operations, at least once. What is returned
-    has the columns of the last ones, and no rows. Raises `UsageError`; what was taken by then is
-    of no history."""
+) -> Rest:
+    """As `reader.read`, but that `take` is given the operations, at least once. Raises
+    `UsageError`; what was taken by then is of no history."""
     sources = ranges(paths, 0, size)
     borders: list[Border] = []
     nemesis: list[pa.Table] = []
-    operations = observations = None
     for whole in _closed(_followed(sources, borders, nemesis)):
-        operations, observations = without_observers(whole)
-        take(operations, observations)
+        take(*without_observers(whole))
     notes = settled(sources, borders, allow_empty=allow_empty)
-    assert operations is not None and observations is not None, "a history has a range at least"
-    return Read(
-        operations=operations.slice(0, 0),
-        observations=observations.slice(0, 0),
-        nemesis=indexed(pa.concat_tables(nemesis), borders),
-        notes=notes,
-    )
+    return Rest(nemesis=indexed(pa.concat_tables(nemesis), borders), notes=notes)
 
 
 def _followed(

@@ -20,7 +20,6 @@ asked for will do; and of those a quarter that say what is, rather than that som
 asked, or of all that were asked for a sixth."""
 _OK: Final = 2
 """Successes of each kind, one where hardly any was asked for: no clause goes by one sighting."""
-
 _BITTEN: Final = 2
 """Injections that bit, of all faults together."""
 
