@@ -110,6 +110,7 @@ def judge(folder: Path) -> dict[str, Any]:
     checks = {Availability.name: Availability().check_run}
     (rows,) = judged_run(SealedRun("long", folder), checks, WHOLE_RUN)
     took = {"processor_s": round(time.process_time() - began, 2), "peak_mib": _peak_mib()}
+    row: dict[str, Any]
     (row,) = rows.to_pylist()
     said = {"verdict": row["verdict"], "seen": row["seen"], "note": row["note"]}
     print(json.dumps({**said, "before_mib": before, **took, "digest": _digest(row)}))

@@ -50,12 +50,14 @@ def cell(
     that returned say where the object's log has them."""
     domain = values or 0
     at = operations * 9 // 10 if plant != "none" else operations
-    arrays = _cell(operations, clients, domain, info, cas, seed, at, plant == "burst")
+    arrays = _cell(  # type: ignore[no-untyped-call]
+        operations, clients, domain, info, cas, seed, at, plant == "burst"
+    )
     call, count = arrays[0], arrays[-1]
     rows = np.argsort(call[:count], kind="stable")
     call, ret, kind, a, b, place = (each[:count][rows] for each in arrays[:6])
     if plant in ("phantom", "stale"):
-        _plant_read(call, ret, kind, a, b, at, plant)
+        _plant_read(call, ret, kind, a, b, at, plant)  # type: ignore[no-untyped-call]
     numbers = _Numbers(int(max(a.max(), b.max())) + 2)
     logged = np.where(((kind == WRITE) | (kind == CAS)) & (ret != NEVER), place, NOWHERE)
     return EncodedHistory(call, ret, kind, a, b, 0, numbers, logged if placed else None)
@@ -71,7 +73,8 @@ def queue(
 ) -> EncodedHistory:
     """A FIFO queue of unique values, dequeues of the empty queue included. With `info`, a lost
     value means many lost ones: more than pending dequeues could have got."""
-    call, ret, kind, a, b = _queue(operations, clients, info, seed)
+    arrays = _queue(operations, clients, info, seed)  # type: ignore[no-untyped-call]
+    call, ret, kind, a, b = arrays
     rows = np.argsort(call, kind="stable")
     call, ret, kind, a, b = (each[rows] for each in (call, ret, kind, a, b))
     made = EncodedHistory(call, ret, kind, a, b, 0, _Numbers(int(b.max()) + 2))
@@ -88,7 +91,7 @@ class _Numbers(list[str]):
     def __len__(self) -> int:
         return self._count
 
-    def __getitem__(self, number):  # type: ignore[no-untyped-def, override]
+    def __getitem__(self, number):  # type: ignore[no-untyped-def]
         return "null" if number == 0 else str(number)
 
 
@@ -329,11 +332,14 @@ def _empty_at(encoded: EncodedHistory, now: int) -> EncodedHistory:
     later = (encoded.ret >= now) & (encoded.ret != NEVER)
     ret = np.where(later, encoded.ret + 2, encoded.ret)
     row = int(np.searchsorted(call, now))
-    columns = (call, ret, encoded.kind, encoded.a, encoded.b)
-    new = (now, now + 1, EMPTY, -1, -1)
-    both = zip(columns, new, strict=True)
     return EncodedHistory(
-        *(np.insert(column, row, value) for column, value in both), 0, encoded.values
+        np.insert(call, row, now),
+        np.insert(ret, row, now + 1),
+        np.insert(encoded.kind, row, EMPTY),
+        np.insert(encoded.a, row, -1),
+        np.insert(encoded.b, row, -1),
+        0,
+        encoded.values,
     )
 
 

@@ -37,6 +37,7 @@ from kio.schema.metadata.v12.request import MetadataRequest
 from kio.schema.produce.v9 import request as produce
 from kio.static.primitive import i8, i16, i32, i32Timedelta, i64
 
+from nodes.kraft.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset, ReplicaId
 from nodes.kraft.raft import messages
 from nodes.kraft.wire.codec import decode_response, encode_request, frame
 from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest
@@ -79,12 +80,13 @@ class Flood:
         )
         data = frame(encode_request(request, correlation_id=1, client_id="flood"))
         opened = [socket.create_connection(("127.0.0.1", port)) for _ in range(connections)]
-        target = {"fds": [each.fileno() for each in opened], "request": data.hex()}
+        fds = [each.fileno() for each in opened]
+        target = {"fds": fds, "request": data.hex()}
         self._process = subprocess.Popen(
             [sys.executable, "-m", MODULE],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            pass_fds=target["fds"],
+            pass_fds=fds,
         )
         assert self._process.stdin is not None
         reported = {"seconds": 3600, "targets": [target]}
@@ -140,23 +142,36 @@ def requests_for(controller: int, epoch: int | None) -> dict[str, Any]:
     """The heartbeat is of a broker that nobody knows and the Vote of an epoch long gone: both are
     decided, and change nothing. The heartbeat's answer waits for a read barrier. `epoch`: of the
     active controller, None: it is another."""
-    stale = messages.Vote(candidate_epoch=0, candidate_id=1, last_epoch=0, last_offset=0)
-    asked = {
+    stale = messages.Vote(
+        candidate_epoch=LeaderEpoch(0),
+        candidate_id=ReplicaId(1),
+        last_epoch=LeaderEpoch(0),
+        last_offset=Offset(0),
+    )
+    asked: dict[str, Any] = {
         "ApiVersions": ApiVersionsRequest(),
-        "Vote (refused)": request_to_wire(stale, "test", peer=controller),
+        "Vote (refused)": request_to_wire(stale, "test", peer=ReplicaId(controller)),
     }
     if epoch is not None:
         asked["BrokerHeartbeat"] = BrokerHeartbeatRequest(
             target_state=i8(3),
-            broker_id=i32(999),
-            broker_epoch=i64(1),
+            broker_id=BrokerId(999),
+            broker_epoch=BrokerEpoch(1),
             lease_start_time_ms=i64(0),
             cur_metadata_offset=i64(0),
             listeners=(),
             incarnation_id=uuid.UUID(int=1),
         )
-        fetch = messages.Fetch(replica_id=999, epoch=epoch, offset=0, last_epoch=0, max_wait_ms=0)
-        asked["metadata Fetch"] = request_to_wire(fetch, "test", peer=controller, max_bytes=1000)
+        fetch = messages.Fetch(
+            replica_id=ReplicaId(999),
+            epoch=LeaderEpoch(epoch),
+            offset=Offset(0),
+            last_epoch=LeaderEpoch(0),
+            max_wait_ms=0,
+        )
+        asked["metadata Fetch"] = request_to_wire(
+            fetch, "test", peer=ReplicaId(controller), max_bytes=1000
+        )
     return asked
 
 

@@ -23,6 +23,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from nodes.kafka import java, software
+from nodes.kraft.ids import LeaderEpoch, Offset, ReplicaId
 from nodes.kraft.raft.leader_change import encode_leader_change
 from nodes.kraft.raft.messages import Batch, SnapshotId
 from nodes.kraft.storage.log import MetadataLog
@@ -112,18 +113,19 @@ def send(producer: Any, name: str) -> None:
 def ours(folder: Path) -> None:
     """A log of three epochs, with control records, and a snapshot."""
     log = MetadataLog(folder)
-    offset = 0
-    for epoch in (1, 3, 4):
-        change = encode_leader_change(1, (1, 2, 3), (1, 2))
+    offset = Offset(0)
+    one, two, three = map(ReplicaId, (1, 2, 3))
+    for epoch in map(LeaderEpoch, (1, 3, 4)):
+        change = encode_leader_change(one, (one, two, three), (one, two))
         log.append(Batch(offset, epoch, (change,), control=True))
         values = tuple(bytes(range(size)) for size in range(1, 5))
-        log.append(Batch(offset + 1, epoch, values))
+        log.append(Batch(Offset(offset + 1), epoch, values))
         offset = log.end_offset
     log.close()
     store = SnapshotStore(folder)
     values = tuple(uuid.UUID(int=number).bytes for number in range(5))
     store.write(
-        SnapshotId(offset, 4),
+        SnapshotId(offset, epoch),
         values,
         timestamp_ms=1_700_000_000_000,
         high_watermark=offset,

@@ -24,7 +24,7 @@ from framework.evidence.kinds import Evidence
 from nodes.kraft.adapter.disk import METADATA, PARTITIONS
 from nodes.kraft.adapter.image_form import IMAGE_FORM
 from nodes.kraft.adapter.states import NAMES
-from nodes.kraft.ids import LeaderEpoch, Offset
+from nodes.kraft.ids import BrokerId, LeaderEpoch, Offset, ReplicaId
 from nodes.kraft.metadata.describe import as_json
 from nodes.kraft.metadata.records import encode_record
 from nodes.kraft.raft.leader_change import encode_leader_change
@@ -77,7 +77,8 @@ class Log:
 def _encoded(change: Change) -> tuple[bytes, str]:
     """A record's value in the log, and its fields as events show them."""
     if isinstance(change, changes.LeaderAnnounced):
-        value = encode_leader_change(change.leader, change.voters, change.votes)
+        voters, votes = (map(ReplicaId, each) for each in (change.voters, change.votes))
+        value = encode_leader_change(ReplicaId(change.leader), voters, votes)
         shown = {"leader_id": change.leader, "voters": change.voters}
         return value, _ENCODE({**shown, "granting_voters": change.votes})
     record = _record(change)
@@ -107,7 +108,8 @@ def _record(change: Change) -> Any:
             request_id = uuid.UUID(change.request_id)
             return records.RequestRecord(request_id=request_id, answer=bytes.fromhex(change.answer))
         case changes.PartitionCreated():
-            return records.PartitionRecord(**_partition(change), replicas=change.replicas)
+            replicas = tuple(map(BrokerId, change.replicas))
+            return records.PartitionRecord(**_partition(change), replicas=replicas)
         case changes.PartitionChanged():
             return records.IsrChangeRecord(**_partition(change))
     raise TypeError(change)

@@ -186,7 +186,7 @@ def _late(fits: Sequence[bool]) -> int:
     rows = np.flatnonzero(fits)
     if not len(rows):
         raise ValueError("no place for this violation")
-    return int(rows[min(np.searchsorted(rows, len(fits) * 9 // 10), len(rows) - 1)])
+    return int(rows[min(int(np.searchsorted(rows, len(fits) * 9 // 10)), len(rows) - 1)])
 
 
 def _where(rows: np.ndarray[tuple[int], np.dtype[np.bool_]], numbers: Ints) -> Codes:

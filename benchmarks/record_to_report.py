@@ -167,4 +167,4 @@ def _measured(name: str, folder: Path, given: argparse.Namespace) -> dict[str, A
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -71,7 +71,7 @@ def scrolled(browser: Browser) -> Iterator[float]:
 
 def main_thread_ms(browser: Browser) -> float:
     metrics = browser.call("Performance.getMetrics")["metrics"]
-    return next(1e3 * each["value"] for each in metrics if each["name"] == "TaskDuration")
+    return next(1e3 * float(each["value"]) for each in metrics if each["name"] == "TaskDuration")
 
 
 def frames(times: Sequence[float]) -> dict[str, Any]:

@@ -6,10 +6,12 @@ python -m benchmarks.segments [MB]
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from nodes.kafka_files.batches import scan
 from nodes.kafka_files.records import records
+from nodes.kraft.ids import LeaderEpoch, Offset
 from nodes.kraft.raft.messages import Batch
 from nodes.kraft.wire.batches import encode_batch
 
@@ -21,7 +23,7 @@ def segment(megabytes: int, count: int, size: int) -> bytes:
     parts: list[bytes] = []
     offset = written = 0
     while written < megabytes * 2**20:
-        batch = Batch(offset, 1, (b"x" * size,) * count)
+        batch = Batch(Offset(offset), LeaderEpoch(1), (b"x" * size,) * count)
         parts.append(encode_batch(batch, timestamp_ms=1_700_000_000_000))
         written, offset = written + len(parts[-1]), offset + count
     return b"".join(parts)
@@ -37,8 +39,8 @@ def main() -> None:
     megabytes = int(sys.argv[1]) if sys.argv[1:] else 100
     for name, shape in SHAPES.items():
         data = segment(megabytes, *shape)
-        headers_s, found = timed(lambda data=data: scan(data))
-        records_s, reported = timed(lambda found=found: records(found))
+        headers_s, found = timed(partial(scan, data))
+        records_s, reported = timed(partial(records, found))
         print(
             f"{megabytes} MB, batches of {name}: {len(found.table)} headers in {headers_s:.2f} s, "
             f"{len(reported.table)} records in {records_s:.2f} s"

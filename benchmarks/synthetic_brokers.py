@@ -19,6 +19,7 @@ from kio.schema.envelope.v0.request import EnvelopeRequest
 from kio.schema.types import TopicName
 from kio.static.primitive import i8, i16, i32, i32Timedelta, i64, u16
 
+from nodes.kraft.ids import BrokerEpoch, BrokerId
 from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
 from nodes.kraft.wire.codec import decode_response, encode_entity, encode_request
 from nodes.kraft.wire.codes import codes
@@ -158,8 +159,8 @@ class Brokers:
         """One heartbeat; whether the broker is now in the state that it asked for."""
         request = BrokerHeartbeatRequest(
             target_state=i8(target),
-            broker_id=i32(broker_id),
-            broker_epoch=i64(self.epochs[broker_id]),
+            broker_id=BrokerId(broker_id),
+            broker_epoch=BrokerEpoch(self.epochs[broker_id]),
             lease_start_time_ms=i64(time.monotonic_ns() // 1_000_000),
             cur_metadata_offset=i64(FAR_AHEAD),
             listeners=(

@@ -40,8 +40,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser("benchmarks.checking.worth", description=__doc__)
     parser.add_argument("methods", nargs="*", metavar="METHOD", help="all, if none is named")
     wanted = parser.parse_args(argv).methods or CELLS
-    for method in METHODS:
-        precompile(method.decide)
+    for each in METHODS:
+        precompile(each.decide)
     print("| method | cell | with it | without it |", "| --- | --- | --- | --- |", sep="\n")
     for method in wanted:
         for cell in map(named, CELLS[method]):

@@ -29,9 +29,9 @@ from itertools import groupby
 from time import monotonic
 
 from benchmarks.mutation import python_form, table
-from benchmarks.mutation.known import Known
 from benchmarks.mutation.mutants import Mutant
 from benchmarks.mutation.run import CleanRunFailed, Outcome, Target, mutants_of, run
+from benchmarks.mutation.survivors import Known
 from benchmarks.mutation.table import Measured
 from benchmarks.mutation.targets import targets
 

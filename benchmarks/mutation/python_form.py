@@ -81,9 +81,10 @@ def _trailing_zeros(intrinsic: object, word: int) -> int:
     return (word & -word).bit_length() - 1 if word else 64
 
 
-# Now, as whoever imports `framework.compiled` keeps the `njit` that there is then.
+# Now, as whoever imports `framework.compiled` keeps the `njit` that there is then. By `setattr`: a
+# method is nothing to assign to, as mypy sees it.
 numba.njit = _njit
-_Intrinsic.__call__ = _trailing_zeros
+setattr(_Intrinsic, "__call__", _trailing_zeros)  # noqa: B010
 
 
 def draw_the_same() -> None:

@@ -12,7 +12,7 @@ import json
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -376,9 +376,9 @@ class _Watch:
         pytest.skip("too slow for mutants")
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self) -> Iterator[Any]:
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """hypothesis does not take a skip in any place."""
-        report = yield
+        report: pytest.TestReport = yield
         if self.is_slow and report.failed:
             report.outcome, report.longrepr = "skipped", ("", 0, "too slow for mutants")
         return report

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from benchmarks.mutation.known import Known
 from benchmarks.mutation.mutants import Key
 from benchmarks.mutation.run import Outcome, Target
+from benchmarks.mutation.survivors import Known
 
 FOLDER: Final = Path(__file__).with_name("measured")
 FLOOR: Final = 0.9

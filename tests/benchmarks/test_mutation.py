@@ -12,10 +12,10 @@ from numba.cpython.unsafe.numbers import trailing_zeros
 import benchmarks.mutation.run
 from benchmarks.mutation import python_form
 from benchmarks.mutation.in_place import functions_of
-from benchmarks.mutation.known import Known
 from benchmarks.mutation.mutants import At, Key, Module, keys, mutants
 from benchmarks.mutation.python_form import functions
 from benchmarks.mutation.run import CleanRunFailed, Outcome, Target, mutants_of, run
+from benchmarks.mutation.survivors import Known
 from benchmarks.mutation.table import Measured, counts, measured, read, table, write
 from benchmarks.mutation.targets import targets
 from checkers import faults_bit

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kio.schema.envelope.v0 import EnvelopeRequest, EnvelopeResponse
     from kio.schema.fetch.v16 import FetchRequest, FetchResponse
 
+    from nodes.kraft.wire.debug import DescribeNodeRequest, DescribeNodeResponse
     from nodes.kraft.wire.heartbeats import (
         BrokerHeartbeatRequest,
         BrokerHeartbeatResponse,
@@ -92,6 +93,11 @@ class Channel:
 
     @overload
     async def call(self, request: EnvelopeRequest, timeout_s: float) -> EnvelopeResponse: ...
+
+    @overload
+    async def call(
+        self, request: DescribeNodeRequest, timeout_s: float
+    ) -> DescribeNodeResponse: ...
 
     @overload
     async def call(self, request: FetchRequest, timeout_s: float) -> FetchResponse: ...
