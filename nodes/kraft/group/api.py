@@ -83,6 +83,7 @@ def joined(request: JoinGroupRequest, result: Joined) -> ResponsePayload:
         protocol_type=result.protocol_type,
         protocol_name=protocol if protocol is not None or request.__version__ >= 7 else "",
         leader=result.leader,
+        skip_assignment=result.skip_assignment,
         member_id=result.member_id,
         members=tuple(
             make(

@@ -30,7 +30,8 @@ def _ms(duration: datetime.timedelta) -> int:
 
 
 def join_of(request: JoinGroupRequest, *, client_id: str, host: str, fresh_id: str) -> Join:
-    """JoinGroup v0-9. Ids come first from version 4 on (KIP-394)."""
+    """JoinGroup v0-9. Ids come first from version 4 on (KIP-394), a leader can be told not to
+    assign from version 9 on (KIP-814)."""
     session_ms = _ms(request.session_timeout)
     rebalance_ms = _ms(getattr(request, "rebalance_timeout", request.session_timeout))
     return Join(
@@ -45,6 +46,7 @@ def join_of(request: JoinGroupRequest, *, client_id: str, host: str, fresh_id: s
         protocols=tuple((each.name, each.metadata) for each in request.protocols),
         fresh_id=fresh_id,
         id_first=request.__version__ >= 4,
+        may_skip=request.__version__ >= 9,
     )
 
 

@@ -25,6 +25,7 @@ from nodes.kraft.group.state import (
     SaveAssignment,
     SaveEmpty,
     SaveOffsets,
+    SaveReturn,
     State,
     Token,
     TopicPartition,
@@ -274,6 +275,8 @@ def _written(transition: Transition, number: int, error: ErrorCode, log_offset: 
     match write:
         case SaveAssignment():
             membership.assignment_saved(transition, number, write, code)
+        case SaveReturn():
+            membership.return_saved(transition, write, code)
         case SaveOffsets(group_id, token, offsets):
             if code == ErrorCode.none:
                 _keep_offsets(transition, group_id, offsets, log_offset)

@@ -14,9 +14,10 @@ from nodes.kraft.group.rebalance import (
     prepare,
     remove,
     saved,
+    vote,
     with_member,
 )
-from nodes.kraft.group.state import Group, Member, Phase, SaveAssignment, Token
+from nodes.kraft.group.state import Group, Member, Phase, SaveAssignment, SaveReturn, Token
 from nodes.kraft.group.steps import (
     Acknowledged,
     Beat,
@@ -105,10 +106,7 @@ def _join_static(transition: Transition, token: Token, group: Group, request: Jo
             token, Joined(error=ErrorCode.unknown_member_id, member_id=request.member_id)
         )
     elif not request.member_id:
-        transition.answer(present.join_token, Joined(error=ErrorCode.fenced_instance_id))
-        transition.answer(present.sync_token, Synced(error=ErrorCode.fenced_instance_id))
-        group = replace(group, members=group.members.delete(present.member_id))
-        _add(transition, token, group, request, request.fresh_id)
+        _return(transition, token, group, request, present)
     elif present.member_id != request.member_id:
         transition.answer(
             token, Joined(error=ErrorCode.fenced_instance_id, member_id=request.member_id)
@@ -117,8 +115,65 @@ def _join_static(transition: Transition, token: Token, group: Group, request: Jo
         _rejoin(transition, token, group, request, present)
 
 
-def _add(transition: Transition, token: Token, group: Group, request: Join, member_id: str) -> None:
-    member = Member(
+def _return(
+    transition: Transition, token: Token, group: Group, request: Join, before: Member
+) -> None:
+    """A static member comes back: it has the place, the part and the leadership that it had. Where
+    a generation is complete and its way to assign stays, that goes on, as soon as the log has the
+    member's new id (Kafka's GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin)."""
+    transition.answer(before.join_token, Joined(error=ErrorCode.fenced_instance_id))
+    transition.answer(before.sync_token, Synced(error=ErrorCode.fenced_instance_id))
+    led = group.leader
+    member = replace(
+        _member(transition, token, request, request.fresh_id), assignment=before.assignment
+    )
+    group = replace(
+        with_member(replace(group, members=group.members.delete(before.member_id)), member),
+        leader=member.member_id if led == before.member_id else led,
+    )
+    if group.phase is Phase.PREPARING:
+        complete_if_all_joined(transition, group)
+    elif group.phase is Phase.STABLE and vote(group.in_order()) == group.protocol:
+        leader = (group.leader if request.may_skip else led) or ""
+        transition.append(
+            SaveReturn(group.group_id, member.member_id, token, leader),
+            (GroupChange(group.group_id, saved(group)),),
+        )
+        transition.put(group)
+    else:
+        # The leader's assignment, if it is on its way, is for the former id.
+        prepare(transition, group)
+
+
+def return_saved(transition: Transition, write: SaveReturn, error: ErrorCode) -> None:
+    """The log has the id of a static member that came back, or refused it: tell the member, unless
+    a rebalance, or a later process of the instance, has done so. Who is refused comes again."""
+    group = transition.state.groups.get(write.group_id)
+    member = None if group is None else group.members.get(write.member_id)
+    if group is None or member is None or member.join_token != write.token:
+        return
+    if group.phase is not Phase.STABLE:
+        return  # the rebalance that began meanwhile answers
+    transition.put(with_member(group, alive(replace(member, join_token=None), transition.now_ms)))
+    if error != ErrorCode.none:
+        transition.answer(write.token, Joined(error=error))
+        return
+    result = joined_result(group, write.member_id)
+    leads = write.leader == write.member_id
+    transition.answer(
+        write.token,
+        replace(
+            result,
+            leader=write.leader,
+            members=result.members if leads else (),
+            skip_assignment=leads,
+        ),
+    )
+
+
+def _member(transition: Transition, token: Token, request: Join, member_id: str) -> Member:
+    """Whoever asks to join, with its request waiting."""
+    return Member(
         member_id=member_id,
         instance_id=request.instance_id,
         client_id=request.client_id,
@@ -129,6 +184,10 @@ def _add(transition: Transition, token: Token, group: Group, request: Join, memb
         session_end_ms=transition.now_ms + request.session_ms,
         join_token=token,
     )
+
+
+def _add(transition: Transition, token: Token, group: Group, request: Join, member_id: str) -> None:
+    member = _member(transition, token, request, member_id)
     if not group.members:
         group = replace(group, protocol_type=request.protocol_type)
     group = with_member(group, member)
@@ -247,7 +306,9 @@ def membership_error(group: Group | None, request: Sync | Beat | Commit) -> Erro
         return ErrorCode.unknown_member_id
     if request.instance_id is not None:
         present = group.static(request.instance_id)
-        if present is not None and present.member_id != request.member_id:
+        if present is None:
+            return ErrorCode.unknown_member_id
+        if present.member_id != request.member_id:
             return ErrorCode.fenced_instance_id
     if request.member_id not in group.members:
         return ErrorCode.unknown_member_id

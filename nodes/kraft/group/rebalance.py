@@ -5,6 +5,7 @@ CompletingRebalance until the leader has brought the assignment and the log has 
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
 from immutables import Map
@@ -86,7 +87,7 @@ def complete(transition: Transition, group: Group) -> None:
         group,
         phase=Phase.COMPLETING,
         generation=group.generation + 1,
-        protocol=_vote(kept),
+        protocol=vote(kept),
         leader=leader,
         members=Map({each.member_id: each for each in fresh}),
         gathering=False,
@@ -116,8 +117,9 @@ def _patience_ms(group: Group) -> int:
     return max((each.rebalance_ms for each in group.members.values()), default=0)
 
 
-def _vote(members: list[Member]) -> str:
+def vote(members: Iterable[Member]) -> str:
     """Of the protocols that all know, the one that most prefer."""
+    members = tuple(members)
     known = set.intersection(*({name for name, _ in each.protocols} for each in members))
     votes = Counter(next(name for name, _ in each.protocols if name in known) for each in members)
     return max(sorted(votes), key=lambda name: votes[name])

@@ -109,6 +109,18 @@ class SaveAssignment:
 
 
 @dataclass(frozen=True, slots=True)
+class SaveReturn:
+    """A write of a stable group in which a static member has come back under a new id. `token`: its
+    join. `leader`: whom it is told to be the leader: itself, but for clients that could not be told
+    not to assign, which are told the id that the leader had before (KIP-814)."""
+
+    group_id: str
+    member_id: str
+    token: Token
+    leader: str
+
+
+@dataclass(frozen=True, slots=True)
 class SaveOffsets:
     """A write of offsets; `token` is told."""
 
@@ -149,7 +161,7 @@ class Forgetting:
 
 
 Write: TypeAlias = (
-    SaveAssignment | SaveOffsets | SaveEmpty | Deletion | OffsetsDeletion | Forgetting
+    SaveAssignment | SaveReturn | SaveOffsets | SaveEmpty | Deletion | OffsetsDeletion | Forgetting
 )
 
 

@@ -28,7 +28,8 @@ class Ask(Generic[ResultT]):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Join(Ask["Joined"]):
     """`fresh_id`: an id that nobody has, for a newcomer. `id_first`: a newcomer is sent away
-    to come back with its id, lest retries make ghosts (KIP-394)."""
+    to come back with its id, lest retries make ghosts (KIP-394). `may_skip`: a leader can be told
+    not to assign (KIP-814)."""
 
     group_id: str
     member_id: str
@@ -41,6 +42,7 @@ class Join(Ask["Joined"]):
     protocols: Protocols
     fresh_id: str
     id_first: bool
+    may_skip: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +103,8 @@ Request: TypeAlias = Join | Sync | Beat | Leave | Commit | Delete | DeleteOffset
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
-    """`members`: (member id, instance id, metadata) of all, for the leader alone."""
+    """`members`: (member id, instance id, metadata) of all, for the leader alone.
+    `skip_assignment`: the generation has its assignment, whoever leads now."""
 
     error: ErrorCode = ErrorCode.none
     generation: int = -1
@@ -110,6 +113,7 @@ class Joined:
     leader: str = ""
     member_id: str = ""
     members: tuple[tuple[str, str | None, bytes], ...] = ()
+    skip_assignment: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """A group coordinator's core with a log beside it: writes, failovers and time by hand."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from immutables import Map
@@ -97,6 +98,7 @@ class Coordinator:
         session_ms: int = 10_000,
         rebalance_ms: int = 30_000,
         id_first: bool = False,
+        may_skip: bool = True,
     ) -> Any:
         self.fresh += 1
         return self.ask(
@@ -112,6 +114,7 @@ class Coordinator:
                 protocols=protocols,
                 fresh_id=f"m{self.fresh}",
                 id_first=id_first,
+                may_skip=may_skip,
             )
         )
 
@@ -155,13 +158,14 @@ class Coordinator:
         *,
         group: str = "g",
         partition: int = 0,
+        instance: str | None = None,
     ) -> Any:
         offsets = Map({("t", partition): Offset(offset=offset)})
         ask = Commit(
             group_id=group,
             generation=generation,
             member_id=member_id,
-            instance_id=None,
+            instance_id=instance,
             offsets=offsets,
         )
         return self.ask(ask)
@@ -179,11 +183,11 @@ class Coordinator:
         kept = None if found is None else found.offsets.get(("t", partition))
         return None if kept is None else kept.offset
 
-    def stable(self, count: int = 2) -> list[str]:
-        """A stable group of that many members, the leader first."""
+    def stable(self, count: int = 2, instances: Sequence[str | None] = ()) -> list[str]:
+        """A stable group of that many members, the leader first; or of these instances."""
         tokens = []
-        for _ in range(count):
-            assert self.join() is None
+        for instance in instances or [None] * count:
+            assert self.join(instance=instance) is None
             tokens.append(self.token)
         self.pass_ms(self.config.initial_delay_ms)
         members = [self.answers[token].member_id for token in tokens]

@@ -97,6 +97,7 @@ def test_join(version):
     assert join.instance_id == ("i" if version >= 5 else None)
     assert join.protocols == (("range", b"x"),)
     assert join.id_first == (version >= 4)
+    assert join.may_skip == (version >= 9)
     result = Joined(
         generation=4,
         protocol_type="consumer",
@@ -104,8 +105,10 @@ def test_join(version):
         leader="m",
         member_id="m",
         members=(("m", "i", b"x"),),
+        skip_assignment=True,
     )
     answer = reported(request, api.joined(request, result))
+    assert getattr(answer, "skip_assignment", True)
     assert (answer.error_code, answer.generation_id, answer.leader) == (0, 4, "m")
     assert answer.members[0].metadata == b"x"
     refused = reported(request, api.refused(request, ErrorCode.not_coordinator))

@@ -278,20 +278,6 @@ def test_leaving():
     assert it.beat(leader, 1) == ErrorCode.rebalance_in_progress
 
 
-def test_static_members_are_replaced_and_fenced():
-    """KIP-345: the newest process of an instance has its place."""
-    it = Coordinator()
-    it.join(instance="i")
-    it.pass_ms(100)
-    it.sync("m1", 1, {"m1": b"all"}, instance="i")
-    it.join(instance="i")
-    assert it.answers[it.token].member_id == "m2"
-    assert it.beat("m1", 1, instance="i") == ErrorCode.fenced_instance_id
-    assert it.join("m1", instance="i").error == ErrorCode.fenced_instance_id
-    assert it.leave(("m1", "i")).codes == (ErrorCode.fenced_instance_id,)
-    assert it.leave(("", "i")).codes == (ErrorCode.none,)
-
-
 def test_sync_of_another_protocol_is_refused():
     it = Coordinator()
     leader, _ = it.stable()

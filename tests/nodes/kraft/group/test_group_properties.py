@@ -11,6 +11,7 @@ from nodes.kraft.group.steps import Joined
 MEMBER = st.integers(0, 5)
 ACTIONS = st.one_of(
     st.tuples(st.just("join"), st.booleans()),
+    st.tuples(st.just("return"), st.sampled_from(["i", "j"])),
     st.tuples(st.just("rejoin"), MEMBER),
     st.tuples(st.just("sync"), MEMBER),
     st.tuples(st.just("beat"), MEMBER),
@@ -33,6 +34,14 @@ class Run:
         self.coordinator = 0
         self.seen: set[int] = set()
         self.generations: dict[tuple[int, int], tuple[str, str | None]] = {}
+        self.instances: dict[str, str] = {}
+        """Id of a static member -> its instance."""
+        self.returns: dict[int, str] = {}
+        """A static member's join -> its instance."""
+        self.fenced: set[str] = set()
+        """Ids of static members after which another process of the instance has joined."""
+        self.zombies: set[int] = set()
+        """Their commits, by token."""
 
     def member(self, number: int) -> tuple[str, int]:
         """Some member and the generation that it last heard of."""
@@ -44,25 +53,38 @@ class Run:
         generations = [each.generation for each in known if each.member_id == chosen]
         return chosen, max(generations)
 
+    def named(self, member: str) -> dict[str, str | None]:
+        return {"instance": self.instances.get(member)}
+
     def act(self, name: str, what: object) -> None:
         it = self.it
         match name, what:
             case "join", bool(id_first):
                 it.join(id_first=id_first)
+            case "return", str(instance):
+                self.returns[it.token + 1] = instance
+                it.join(instance=instance)
             case "rejoin", int(number):
-                it.join(self.member(number)[0])
+                member, _ = self.member(number)
+                it.join(member, **self.named(member))
             case "sync", int(number):
                 member, generation = self.member(number)
-                it.sync(member, generation, {member: b"part"})
+                it.sync(member, generation, {member: b"part"}, **self.named(member))
             case "beat", int(number):
-                it.beat(*self.member(number))
+                member, generation = self.member(number)
+                code = it.beat(member, generation, **self.named(member))
+                assert member not in self.fenced or code != ErrorCode.none
             case "leave", int(number):
                 it.leave(self.member(number)[0])
             case "commit", int(number):
                 member, generation = self.member(number)
                 self.offset += 1
-                it.commit(self.offset, member, generation if generation > 0 else -1)
-                self.commits[it.token] = self.offset
+                if member in self.fenced:
+                    self.zombies.add(it.token + 1)
+                else:
+                    self.commits[it.token + 1] = self.offset
+                known = generation if generation > 0 else -1
+                it.commit(self.offset, member, known, **self.named(member))
             case "written", str(end) if it.writes:
                 errors = {
                     "ok": ErrorCode.none,
@@ -78,16 +100,32 @@ class Run:
         self.check_generations()
 
     def check_generations(self) -> None:
-        """All who joined a generation were told the same; its leader also who is in it."""
-        for token in self.it.answers.keys() - self.seen:
-            self.seen.add(token)
-            answer = self.it.answers[token]
-            if isinstance(answer, Joined) and answer.error == ErrorCode.none:
-                reported = (answer.leader, answer.protocol)
-                key = (self.coordinator, answer.generation)
-                assert self.generations.setdefault(key, reported) == reported
-                leads = answer.leader == answer.member_id
-                assert leads == (answer.member_id in {each for each, *_ in answer.members})
+        """All who joined a generation were told the same; its leader also who is in it. That of a
+        static one has another id after it has come back."""
+        new = {token: self.it.answers[token] for token in self.it.answers.keys() - self.seen}
+        self.seen |= new.keys()
+        assert all(new[token].error != ErrorCode.none for token in new.keys() & self.zombies)
+        joins = {
+            token: each
+            for token, each in sorted(new.items())
+            if isinstance(each, Joined) and each.error == ErrorCode.none
+        }
+        for token, answer in joins.items():
+            self.remember(token, answer.member_id)
+        for answer in joins.values():
+            reported = (self.instances.get(answer.leader, answer.leader), answer.protocol)
+            key = (self.coordinator, answer.generation)
+            assert self.generations.setdefault(key, reported) == reported
+            leads = answer.leader == answer.member_id
+            assert leads == (answer.member_id in {each for each, *_ in answer.members})
+
+    def remember(self, token: int, member_id: str) -> None:
+        """Whose id that is, and who is fenced by it."""
+        instance = self.returns.get(token)
+        if instance is not None:
+            before = {each for each, known in self.instances.items() if known == instance}
+            self.instances[member_id] = instance
+            self.fenced |= before - {member_id}
 
     def acknowledged(self) -> int | None:
         """The newest commit that a client knows to be done."""
@@ -115,7 +153,8 @@ def test_whatever_happens(plan):
             assert (group.phase is Phase.EMPTY) == (not group.members) or group.gathering
             if group.phase is Phase.STABLE:
                 assert group.leader in group.members
-                assert all(not each.waits for each in group.members.values())
+                waiting = [each for each in group.members.values() if each.waits]
+                assert all(each.instance_id and run.it.writes for each in waiting)
     run.it.fail_over()
     unanswered = set(range(1, run.it.token + 1)) - set(run.it.answers)
     assert not unanswered
