@@ -235,7 +235,7 @@ class Disk:
         found = None if known in self.snapshots else read_snapshot(path)
         self.snapshots.add(known)
         if found is not None:
-            said = self.form.snapshot(found.records)
+            said = self.form.snapshot(found)
             wrong = found.wrong or said.wrong
             yield self._tell(
                 kinds.SnapshotFile,

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-import pyarrow as pa
-
 from framework.evidence.kinds import Evidence
 from nodes.kafka_files.log_directory import Segment
+from nodes.kafka_files.snapshots import Snapshot
 
 Fields = Mapping[str, Any]
 
@@ -47,7 +46,7 @@ class Form:
     """Of a partition, as a checkpoint in the directory of partitions names it."""
     decoder: Callable[[Path, Sequence[Segment]], Decoder]
     """For the records of the log in this directory behind those in the segments."""
-    snapshot: Callable[[pa.Table], SnapshotRead]
-    """What the records of one are."""
+    snapshot: Callable[[Snapshot], SnapshotRead]
+    """What the records of one are, and what control records it has."""
     errors: bool = True
     """Whether a line that a node logs as an error tells of trouble; else only its last words."""

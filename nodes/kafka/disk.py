@@ -7,14 +7,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-import pyarrow as pa
-
 from framework.evidence.kinds import Evidence
 from nodes.disk_evidence import disk
 from nodes.disk_evidence.form import Form, SnapshotRead
-from nodes.kafka.records import Records, wrong_records
+from nodes.kafka.records import Records, wrong_control, wrong_records
 from nodes.kafka_files.properties import read_properties
 from nodes.kafka_files.reading import contents
+from nodes.kafka_files.snapshots import Snapshot
 
 PARTITIONS: Final = "data"
 METADATA: Final = f"{PARTITIONS}/__cluster_metadata-0"
@@ -65,9 +64,10 @@ def _topic_id(path: Path) -> str | None:
         return None
 
 
-def snapshot_of(records: pa.Table) -> SnapshotRead:
+def snapshot_of(found: Snapshot) -> SnapshotRead:
     """Nodes give no digest of an image that one could be held against."""
-    return SnapshotRead(tuple(wrong_records(records["value"].to_pylist())), None)
+    wrong = wrong_records(found.records["value"].to_pylist())
+    return SnapshotRead((*wrong, *wrong_control(found.control.to_pylist())), None)
 
 
 FORM: Final = Form(

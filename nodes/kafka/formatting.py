@@ -1,23 +1,31 @@
 """What a formatted data directory holds beside the ids of its node: the first metadata records.
 
 They depend on the release alone, so Kafka's own StorageTool makes them once a machine, and all
-nodes of all runs begin with a copy.
+nodes of all runs begin with a copy. What a dynamic quorum begins with names its voters, and is made
+once a run.
 """
 
 import subprocess
 import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from framework.errors import EngineError
 from nodes.kafka import java
+from nodes.kafka.quorum import SERVERS, VOTERS
 from nodes.kafka.software import CACHE, Software
 
 BOOTSTRAP: Final = "bootstrap.checkpoint"
+FIRST_VOTERS: Final = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
+"""The snapshot below all records: who votes in the beginning (KIP-853)."""
 TOOL: Final = "kafka.tools.StorageTool"
 _FORMAT_S: Final = 120.0
 _ID: Final = "AAAAAAAAQACAAAAAAAAAAQ"
+_ADDRESS: Final = "127.0.0.1:9093"
 _once: Final = threading.Lock()
 
 
@@ -29,20 +37,41 @@ def bootstrap(found: Software, command: str) -> bytes | None:
         if not kept.exists():
             kept.parent.mkdir(parents=True, exist_ok=True)
             made = kept.with_suffix(".making")
-            made.write_bytes(_formatted(found, command) or b"")
+            with _formatted(found, command, "1", f"{VOTERS}=1@{_ADDRESS}") as data:
+                path = data / BOOTSTRAP
+                made.write_bytes(path.read_bytes() if path.exists() else b"")
             made.rename(kept)
     return kept.read_bytes() or None
 
 
-def _formatted(found: Software, command: str) -> bytes | None:
+def first_voters(found: Software, command: str, controllers: str) -> bytes:
+    """The snapshot that says who votes first, of all of them the same. `controllers`: as
+    `nodes.kafka.quorum.initial_controllers` lists them. Raises `EngineError`."""
+    with _once:
+        return _first_voters(found, command, controllers)
+
+
+@lru_cache
+def _first_voters(found: Software, command: str, controllers: str) -> bytes:
+    any_of_them = controllers.partition("@")[0]
+    asked = ("--initial-controllers", controllers)
+    with _formatted(found, command, any_of_them, f"{SERVERS}={_ADDRESS}", *asked) as data:
+        return (data / FIRST_VOTERS).read_bytes()
+
+
+@contextmanager
+def _formatted(
+    found: Software, command: str, node_id: str, quorum: str, *more: str
+) -> Iterator[Path]:
+    """A controller's directory of data. `quorum`: the setting that says where it is; `more`:
+    arguments."""
     with tempfile.TemporaryDirectory() as made:
         properties = Path(made) / "server.properties"
         properties.write_text(
-            "process.roles=controller\nnode.id=1\nlisteners=CONTROLLER://127.0.0.1:9093\n"
-            "controller.listener.names=CONTROLLER\ncontroller.quorum.voters=1@127.0.0.1:9093\n"
-            f"log.dirs={made}/data\n"
+            f"process.roles=controller\nnode.id={node_id}\nlisteners=CONTROLLER://{_ADDRESS}\n"
+            f"controller.listener.names=CONTROLLER\n{quorum}\nlog.dirs={made}/data\n"
         )
-        arguments = ["format", "-t", _ID, "-c", str(properties)]
+        arguments = ["format", "-t", _ID, "-c", str(properties), *more]
         done = subprocess.run(
             java.tool(command, found.libs, TOOL, *arguments),
             capture_output=True,
@@ -51,5 +80,4 @@ def _formatted(found: Software, command: str) -> bytes | None:
         )
         if done.returncode != 0:
             raise EngineError(f"Apache Kafka {found.version} does not format: {done.stderr[-300:]}")
-        path = Path(made) / "data" / BOOTSTRAP
-        return path.read_bytes() if path.exists() else None
+        yield Path(made) / "data"

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from nodes.kafka.record_schemas import LEADER_CHANGE, NEWEST, RECORDS, Field
+from nodes.kafka.record_schemas import CONTROL, NEWEST, RECORDS, Entity, Field
 from nodes.kafka_files.varints import unsigned
 
 FRAME: Final = 1
@@ -35,12 +35,18 @@ def read_record(data: bytes) -> tuple[str, Mapping[str, Any]]:
     return name, _whole(data[at:], fields, version)
 
 
-def read_leader_change(data: bytes) -> Mapping[str, Any]:
-    """The control record that begins a leader's epoch."""
-    if len(data) < 2:
-        raise ValueError("no version")
-    (version,) = struct.unpack_from(">h", data)
-    return _whole(data, LEADER_CHANGE, version)
+def read_control(key: bytes, value: bytes) -> tuple[str, Mapping[str, Any]]:
+    """A control record's name and fields. Its key is a version, and its type."""
+    if len(key) < 4 or len(value) < 2:
+        raise ValueError("no type, or no version")
+    _, kind = struct.unpack_from(">hh", key)
+    (version,) = struct.unpack_from(">h", value)
+    if kind not in CONTROL:
+        return f"ControlRecord{kind}", {}
+    name, fields, newest = CONTROL[kind]
+    if not 0 <= version <= newest:
+        raise ValueError(f"{name} of version {version}")
+    return name, _whole(value, fields, version)
 
 
 def _whole(data: bytes, fields: tuple[Field, ...], version: int) -> Mapping[str, Any]:
@@ -70,7 +76,9 @@ class _Reader:
                 found[known.name] = _Reader(body).value(known.type, version)
         return found
 
-    def value(self, kind: str | tuple[Field, ...], version: int) -> Any:
+    def value(self, kind: str | tuple[Field, ...] | Entity, version: int) -> Any:
+        if isinstance(kind, Entity):
+            return self.entity(kind.fields, version)
         if isinstance(kind, tuple):
             fields = kind
             return self._array(lambda: self.entity(fields, version))

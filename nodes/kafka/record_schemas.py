@@ -2,7 +2,9 @@
 have them (`common/metadata/*.json` in the jar kafka-metadata; 3.3 to 4.2).
 
 A field: name, type, first version that has it, and, where it is a tagged one, its tag and default.
-A type ends in `?` where the field may be null, and begins with `[]` where it is an array.
+A type ends in `?` where the field may be null, and begins with `[]` where it is an array. Of fields
+it is an array of entities, or one `Entity`. Control records (`common/message/*.json` in the jar
+kafka-clients) begin with their version.
 """
 
 from dataclasses import dataclass
@@ -14,10 +16,17 @@ class Field:
     """`tag` None: an ordinary field, in its place."""
 
     name: str
-    type: str | tuple["Field", ...]
+    type: "str | tuple[Field, ...] | Entity"
     since: int = 0
     tag: int | None = None
     default: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """One, in the place of a field."""
+
+    fields: tuple[Field, ...]
 
 
 _END_POINT: Final = (
@@ -43,13 +52,46 @@ _RULE: Final = (
 )
 _VOTER: Final = (Field("voter_id", "int32"), Field("voter_directory_id", "uuid", 1))
 
-LEADER_CHANGE: Final = (
-    Field("version", "int16"),
-    Field("leader_id", "int32"),
-    Field("voters", _VOTER),
-    Field("granting_voters", _VOTER),
+_LISTENER: Final = (Field("name", "string"), Field("host", "string"), Field("port", "uint16"))
+_RANGE: Final = (
+    Field("min_supported_version", "int16"),
+    Field("max_supported_version", "int16"),
 )
-"""Of the control records; versions 0 and 1."""
+_VERSION: Final = Field("version", "int16")
+
+CONTROL: Final[dict[int, tuple[str, tuple[Field, ...], int]]] = {
+    2: (
+        "LeaderChange",
+        (
+            _VERSION,
+            Field("leader_id", "int32"),
+            Field("voters", _VOTER),
+            Field("granting_voters", _VOTER),
+        ),
+        1,
+    ),
+    3: ("SnapshotHeader", (_VERSION, Field("last_contained_log_timestamp", "int64")), 0),
+    4: ("SnapshotFooter", (_VERSION,), 0),
+    5: ("KRaftVersion", (_VERSION, Field("k_raft_version", "int16")), 0),
+    6: (
+        "KRaftVoters",
+        (
+            _VERSION,
+            Field(
+                "voters",
+                (
+                    Field("voter_id", "int32"),
+                    Field("voter_directory_id", "uuid"),
+                    Field("endpoints", _LISTENER),
+                    Field("k_raft_version_feature", Entity(_RANGE)),
+                ),
+            ),
+        ),
+        0,
+    ),
+}
+"""By the type in a control record's key: as DumpLogSegments calls it, its fields, and the newest
+version of it that is known."""
 
 RECORDS: Final[dict[int, tuple[str, tuple[Field, ...]]]] = {
     0: (

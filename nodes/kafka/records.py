@@ -6,23 +6,22 @@ end is reached, changes of partitions that were not created since are told as `o
 """
 
 import json
-import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from framework.evidence import changes
 from framework.evidence.kinds import Evidence
 from nodes.adapting import records as made
 from nodes.disk_evidence.form import Fields
 from nodes.kafka.partitions import Partitions
-from nodes.kafka.record_reader import read_leader_change, read_record
+from nodes.kafka.record_reader import read_control, read_record
 from nodes.kafka_files.log_directory import Segment
 from nodes.kafka_files.records import records
 from nodes.kafka_files.snapshots import NAME, read_snapshot
 
-LEADER_CHANGE: Final = 2
-"""The type of that control record."""
+OF_QUORUM: Final = frozenset({"KRaftVersion", "KRaftVoters"})
+"""Control records that a snapshot may have beside its header and footer (KIP-853)."""
 FENCE, UNFENCE = 1, -1
 LEAVES: Final = 1
 
@@ -90,20 +89,31 @@ def wrong_records(values: Iterable[bytes | None]) -> list[str]:
     return wrong
 
 
+def wrong_control(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Of a snapshot's control records, header and footer apart, those that are none of its own."""
+    wrong = []
+    for row in rows:
+        try:
+            name, _ = read_control(row["key"] or b"", row["value"] or b"")
+        except ValueError as error:
+            wrong.append(f"has a control record that is none: {error}")
+            continue
+        if name not in OF_QUORUM:
+            wrong.append(f"has a {name} between header and footer")
+    return wrong
+
+
 # --- changes ------------------------------------------------------------------------------
 
 
 def _control(head: Fields, key: bytes, value: bytes) -> Evidence | None:
-    """Control records are named by their keys: version and type."""
-    if len(key) < 4:
-        return None
-    _, kind = struct.unpack_from(">hh", key)
-    if kind != LEADER_CHANGE:
-        return _other(head, f"ControlRecord{kind}", {})
+    """Control records are named by their keys."""
     try:
-        found = read_leader_change(value)
+        name, found = read_control(key, value)
     except ValueError:
         return None
+    if name != "LeaderChange":
+        return _other(head, name, found)
     return changes.LeaderAnnounced(
         **head,
         leader=found["leader_id"],

@@ -8,17 +8,18 @@ from typing import Final
 
 from framework.plugins.system import NodeSpec
 from nodes.adapting.properties import of_layout, refuse
+from nodes.kafka import quorum
 from nodes.kafka.software import DEFECT, HOME, JAVA_HOME, VERSION
 
 HEAP: Final = "heap"
-OURS: Final = frozenset({DEFECT, HEAP, HOME, JAVA_HOME, VERSION})
+OURS: Final = frozenset({DEFECT, HEAP, HOME, JAVA_HOME, VERSION, quorum.QUORUM})
 """Settings that are the adapter's own, not Kafka's."""
 FIXED: Final = frozenset(
     {
         "broker.id",
         "controller.listener.names",
-        "controller.quorum.bootstrap.servers",
-        "controller.quorum.voters",
+        quorum.SERVERS,
+        quorum.VOTERS,
         "advertised.listeners",
         "inter.broker.listener.name",
         "listener.security.protocol.map",
@@ -94,6 +95,8 @@ def node_settings(
         "transaction.state.log.min.isr": str(min(2, brokers)),
         "share.coordinator.state.topic.min.isr": str(min(2, brokers)),
     }
+    if quorum.is_dynamic(wanted):
+        own[quorum.SERVERS] = quorum.bootstrap_servers(own.pop(quorum.VOTERS))
     return {**own, **{key: value for key, value in wanted.items() if key not in OURS}}
 
 
@@ -111,8 +114,13 @@ def meta_properties(spec: NodeSpec, seed: int) -> str:
     """What a formatted data directory says of itself (KIP-631, KIP-858)."""
     return (
         f"version=1\ncluster.id={cluster_id(seed)}\nnode.id={node_id(spec)}\n"
-        f"directory.id={_short(f'directory {seed} {spec.name}')}\n"
+        f"directory.id={directory_id(spec, seed)}\n"
     )
+
+
+def directory_id(spec: NodeSpec, seed: int) -> str:
+    """Of the directory of its data, by which a dynamic quorum knows a voter, too."""
+    return _short(f"directory {seed} {spec.name}")
 
 
 def _short(seed: str) -> str:

@@ -14,7 +14,17 @@ from framework.plugins.system import Cluster, NodeSpec, NodeState, System
 from nodes.adapting import processes
 from nodes.adapting.layout import layout
 from nodes.disk_evidence.disk import GIVEN
-from nodes.kafka import archive, disk, formatting, java, releases, settings, software, states
+from nodes.kafka import (
+    archive,
+    disk,
+    formatting,
+    java,
+    quorum,
+    releases,
+    settings,
+    software,
+    states,
+)
 from nodes.kafka.defects import agent, tools
 from nodes.kafka.defects.catalogue import BREAKS
 from nodes.kafka.dialect import DIALECT, SYNTHETIC_BROKERS, SYNTHETIC_BROKERS_SINCE
@@ -87,9 +97,11 @@ class KafkaSystem(System):
         self, nodes: Sequence[NodeSpec], settings_of: Mapping[str, Mapping[str, str]]
     ) -> None:
         settings.check(nodes, settings_of)
-        for spec in nodes:
-            wanted = settings_of.get(spec.name, {})
-            java.check(wanted, software.asked_for(wanted).version)
+        asked = [settings_of.get(spec.name, {}) for spec in nodes]
+        versions = [software.asked_for(wanted).version for wanted in asked]
+        quorum.check(asked, versions)
+        for wanted, version in zip(asked, versions, strict=True):
+            java.check(wanted, version)
             agent.agent_for(wanted)
 
     def defect_settings(self, defect: str) -> Sequence[str]:
@@ -150,9 +162,18 @@ class KafkaSystem(System):
         }
         for name, text in files.items():
             host.write(f"{host.workdir}/{name}", text.encode())
-        made = formatting.bootstrap(software.asked_for(wanted), java.command(wanted))
+        found, command = software.asked_for(wanted), java.command(wanted)
+        made = formatting.bootstrap(found, command)
         if made is not None:
             host.write(f"{host.workdir}/data/{formatting.BOOTSTRAP}", made)
+        if quorum.is_dynamic(wanted) and spec.votes:
+            directories = {
+                name: settings.directory_id(each, cluster.seed)
+                for name, each in cluster.nodes.items()
+            }
+            controllers = quorum.initial_controllers(cluster.nodes, addresses, directories)
+            voters = formatting.first_voters(found, command, controllers)
+            host.write(f"{host.workdir}/data/{formatting.FIRST_VOTERS}", voters)
 
     def start(self, cluster: Cluster, node: str) -> int:
         host = cluster.host(node)

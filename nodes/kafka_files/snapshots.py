@@ -1,12 +1,14 @@
 """Snapshots of a metadata log: `<end offset>-<epoch>.checkpoint` (KIP-630).
 
-Record batches between a control batch with a header record and one with a footer record.
+Record batches between a control batch with a header record and one with a footer record. Behind the
+header, as control records too, may stand who votes (KIP-853).
 """
 
 import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -24,13 +26,14 @@ FOOTER_KEY: Final = struct.pack(">hh", 0, 4)
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A file. `records`: the table of those between header and footer; `wrong`: what no snapshot
-    may have."""
+    """A file. `records`: the table of those between header and footer, `control`: that of the
+    control records there; `wrong`: what no snapshot may have."""
 
     path: Path
     end_offset: int
     epoch: int
     records: pa.Table
+    control: pa.Table
     wrong: tuple[str, ...]
 
 
@@ -49,16 +52,20 @@ def read_snapshot(path: Path) -> Snapshot | None:
     if not wrong:
         wrong += _frame(found.table)
     plain = found.table.filter(pc.invert(found.table["control"]))
-    return Snapshot(path, int(match[1]), epoch, plain, tuple(wrong))
+    inside = found.table.slice(1, max(0, len(found.table) - 2))
+    control = inside.filter(inside["control"])
+    return Snapshot(path, int(match[1]), epoch, plain, control, tuple(wrong))
 
 
 def _frame(table: pa.Table) -> Iterator[str]:
-    """What is wrong with the control records: a header first and a footer last, and no other."""
+    """What is wrong with the order of records: a header first and a footer last, and other control
+    records next to the header alone."""
     keys = table["key"].to_pylist()
     control = table["control"].to_pylist()
     if not control or not control[0] or keys[0] != HEADER_KEY:
         yield "has no header"
     if not control or not control[-1] or keys[-1] != FOOTER_KEY:
         yield "has no footer"
-    if any(control[1:-1]):
-        yield "has a control record between header and footer"
+    inside = control[1:-1]
+    if any(behind and not before for before, behind in pairwise(inside)):
+        yield "has a control record behind one that is none"

@@ -7,14 +7,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-import pyarrow as pa
-
 from framework.evidence.kinds import Evidence
 from nodes.disk_evidence import disk
 from nodes.disk_evidence.form import Fields, Form, SnapshotRead
 from nodes.kafka_files.log_directory import Segment
 from nodes.kafka_files.properties import read_properties
 from nodes.kafka_files.reading import contents
+from nodes.kafka_files.snapshots import Snapshot
 from nodes.kraft.adapter.records import change_of
 from nodes.kraft.adapter.snapshot_files import wrong_records
 from nodes.kraft.metadata.describe import as_json
@@ -103,9 +102,12 @@ def _leader_change(value: bytes) -> Mapping[str, Any]:
     }
 
 
-def snapshot_of(records: pa.Table) -> SnapshotRead:
+def snapshot_of(found: Snapshot) -> SnapshotRead:
     """What is wrong with its records, and the digest that nodes give."""
-    return SnapshotRead(tuple(wrong_records(records)), _digest(records["value"].to_pylist()))
+    wrong = list(wrong_records(found.records))
+    if len(found.control):
+        wrong.append("has a control record between header and footer")
+    return SnapshotRead(tuple(wrong), _digest(found.records["value"].to_pylist()))
 
 
 def _digest(values: Iterable[bytes | None]) -> str | None:

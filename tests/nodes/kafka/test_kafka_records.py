@@ -3,7 +3,8 @@
 The files in stored/ are those of a controller of Apache Kafka 4.2.0 after a run with partitions,
 and of one of 3.3.2 after a run with partitions and kills. Beside each, in `*.records`, is what
 Kafka's own tool of that release says of it (`DumpLogSegments --cluster-metadata-decoder
---skip-record-metadata`).
+--skip-record-metadata`). Those in stored/dynamic are of a dynamic quorum (KIP-853) of 4.2.0: the
+head of a log, two snapshots, and in `*.control` what the tool says of control records.
 """
 
 import base64
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,11 +26,13 @@ from framework.evidence import changes, kinds
 from framework.evidence.kinds import Evidence
 from nodes.adapting.records import partition_state
 from nodes.kafka.disk import METADATA, left_on_disk
+from nodes.kafka.formatting import FIRST_VOTERS as FIRST
 from nodes.kafka.partitions import Partitions
-from nodes.kafka.record_reader import read_leader_change, read_record
-from nodes.kafka.record_schemas import RECORDS
+from nodes.kafka.record_reader import read_control, read_record
+from nodes.kafka.record_schemas import CONTROL, RECORDS
 from nodes.kafka.records import Records
-from nodes.kafka_files.batches import scan
+from nodes.kafka_files.batches import HEADER_BYTES, scan
+from nodes.kafka_files.quorum_state import QuorumState, read_quorum_state
 from nodes.kafka_files.records import records
 
 STORED: Final = Path(__file__).parent / "stored" / "__cluster_metadata-0"
@@ -36,7 +40,11 @@ LOG: Final = STORED / "00000000000000000000.log"
 SNAPSHOT: Final = STORED / "00000000000000000249-0000000001.checkpoint"
 OLDER: Final = STORED.parent / "3.3.2"
 OLDER_SNAPSHOT: Final = OLDER / "00000000000000000318-0000000006.checkpoint"
-FILES: Final = (LOG, SNAPSHOT, OLDER / LOG.name, OLDER_SNAPSHOT)
+DYNAMIC: Final = STORED.parent / "dynamic"
+FIRST_VOTERS: Final = DYNAMIC / Path(FIRST).name
+DYNAMIC_SNAPSHOT: Final = DYNAMIC / "00000000000000000242-0000000001.checkpoint"
+OF_DYNAMIC: Final = (DYNAMIC / LOG.name, DYNAMIC_SNAPSHOT, FIRST_VOTERS)
+FILES: Final = (LOG, SNAPSHOT, OLDER / LOG.name, OLDER_SNAPSHOT, *OF_DYNAMIC)
 
 
 def dumped(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
@@ -71,7 +79,7 @@ def values(path: Path) -> list[bytes]:
     return [row["value"] for row in table.to_pylist() if not row["control"]]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}{path.suffix}")
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_records_are_what_kafka_says_that_they_are(path: Path) -> None:
     ours = [read_record(value) for value in values(path)]
     theirs = dumped(path)
@@ -85,6 +93,35 @@ def test_records_are_what_kafka_says_that_they_are(path: Path) -> None:
         )
 
 
+@pytest.mark.parametrize("path", OF_DYNAMIC, ids=lambda path: path.name)
+def test_control_records_are_what_kafka_says_that_they_are(path: Path) -> None:
+    """That a dynamic quorum leaves: versions, voters with their directories and listeners, and
+    beside them header, footer and leaders."""
+    rows = records(scan(path.read_bytes())).table.to_pylist()
+    ours = [read_control(row["key"], row["value"]) for row in rows if row["control"]]
+    lines = path.with_name(path.name + ".control").read_text().splitlines()
+    theirs = [
+        (line.split(" ", 1)[0].rstrip(":"), json.loads(line.split(" ", 1)[1])) for line in lines
+    ]
+    assert [(name, _in_kafkas_words(fields)) for name, fields in ours] == theirs
+    assert "KRaftVoters" in dict(ours)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        (b"\0\0\0", b"\0\0\0\1", "no type"),
+        (struct.pack(">hh", 0, 5), b"\0", "no type, or no version"),
+        (struct.pack(">hh", 0, 5), struct.pack(">hhb", 1, 1, 0), "KRaftVersion of version 1"),
+        (struct.pack(">hh", 0, 5), struct.pack(">hhbb", 0, 1, 0, 0), "1 bytes behind"),
+        (struct.pack(">hh", 0, 6), struct.pack(">hbb", 0, 2, 0), "ends within a field"),
+    ],
+)
+def test_what_is_no_control_record_is_refused(key: bytes, value: bytes, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        read_control(key, value)
+
+
 def test_stored_records_are_of_most_kinds() -> None:
     seen = {name for path in FILES for name, _ in dumped(path)}
     assert len(seen & {name for name, _ in RECORDS.values()}) >= 12, seen
@@ -93,9 +130,12 @@ def test_stored_records_are_of_most_kinds() -> None:
 @given(st.binary(max_size=60))
 def test_bytes_that_are_no_record_are_refused_or_read(data: bytes) -> None:
     """Nothing but `ValueError`, whatever they are."""
-    for read in (read_record, read_leader_change):
+    for kind in (None, *CONTROL, 9):
         try:
-            read(data)
+            if kind is None:
+                read_record(data)
+            else:
+                read_control(struct.pack(">hh", 0, kind), data)
         except ValueError:
             continue
 
@@ -255,6 +295,69 @@ def test_a_dropped_segment_that_is_not_below_the_log_is_none_of_it(home: Path, b
     log = home / METADATA / LOG.name
     shutil.copy(log, log.with_name(f"{base:020}.log.deleted"))
     assert left(home) == whole
+
+
+# --- a dynamic quorum ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def dynamic(tmp_path: Path) -> Path:
+    """The directory of one of its controllers."""
+    return kept(tmp_path / "dynamic", *OF_DYNAMIC, DYNAMIC / "quorum-state")
+
+
+def test_a_dynamic_quorum_leaves_what_a_static_one_does(dynamic: Path) -> None:
+    """The leader's record, then those that say who votes; snapshots with voters; a vote, which
+    names the directory that the log knows the voter by."""
+    (log,) = left(dynamic, kinds.LogOnDisk)
+    assert (log.start_offset, log.torn, log.wrong) == (0, False, ())
+    first, *_ = left(dynamic, changes.LeaderAnnounced)
+    assert (first.offset, first.leader, first.voters) == (0, 1, (1, 2, 3))
+    others = [each for each in left(dynamic, changes.OtherChange) if each.offset < 3]
+    assert [each.name for each in others] == ["KRaftVersion", "KRaftVoters"]
+    snapshots = left(dynamic, kinds.SnapshotFile)
+    assert [(each.end_offset, each.epoch, each.wrong) for each in snapshots] == [
+        (0, 0, ()),
+        (242, 1, ()),
+    ]
+    (saved,) = left(dynamic, kinds.EpochSaved)
+    assert (saved.epoch, saved.leader, saved.vote) == (2, 3, 3)
+    state = read_quorum_state((dynamic / METADATA / "quorum-state").read_bytes())
+    assert isinstance(state, QuorumState)
+    voters = {each["voter_id"]: each for each in json.loads(others[1].content)["voters"]}
+    own = _in_kafkas_words(voters[3]["voter_directory_id"])
+    assert (state.version, state.voted_directory_id) == (1, own)
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [
+        (9, "has a ControlRecord9 between header and footer"),
+        (4, "has a control record that is none: 2 bytes behind the last field"),
+    ],
+)
+def test_a_snapshot_has_no_other_control_records(dynamic: Path, kind: int, says: str) -> None:
+    path = dynamic / METADATA / FIRST_VOTERS.name
+    data = bytearray(path.read_bytes())
+    at = data.index(struct.pack(">hh", 0, 5), HEADER_BYTES)
+    data[at : at + 4] = struct.pack(">hh", 0, kind)
+    end = scan(bytes(data)).table["size"][0].as_py()
+    data[17:21] = struct.pack(">I", crc32c(bytes(data[21:end])))
+    path.write_bytes(data)
+    first, _ = left(dynamic, kinds.SnapshotFile)
+    assert first.wrong == (says,)
+
+
+def test_who_votes_stands_next_to_the_header_of_a_snapshot(dynamic: Path) -> None:
+    path = dynamic / METADATA / DYNAMIC_SNAPSHOT.name
+    data = path.read_bytes()
+    *_, last = rows = scan(data).sound.to_pylist()
+    head, footer = data[: rows[0]["size"]], data[last["position"] :]
+    behind, end = last["base_offset"], last["base_offset"] + rows[0]["records"]
+    moved = (struct.pack(">q", behind) + head[8:], struct.pack(">q", end) + footer[8:])
+    path.write_bytes(data[: last["position"]] + b"".join(moved))
+    _, second = left(dynamic, kinds.SnapshotFile)
+    assert second.wrong[0] == "has a control record behind one that is none"
 
 
 # --- partitions' directories --------------------------------------------------------------

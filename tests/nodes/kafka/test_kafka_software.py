@@ -12,7 +12,7 @@ from framework.errors import EngineError, UsageError
 from framework.plugins.capabilities import unmet
 from framework.plugins.system import NodeSpec
 from nodes.adapting.layout import layout
-from nodes.kafka import java, releases, settings, software
+from nodes.kafka import java, quorum, releases, settings, software
 from nodes.kafka.defects import tools
 from nodes.kafka.releases import Release
 from nodes.kafka.system import KafkaSystem
@@ -164,6 +164,9 @@ def test_clients_play_brokers_where_every_node_knows_their_messages(
         (("--set", "java_home=/nowhere"), "needs Java 17, and /nowhere/bin/java does not start"),
         (("--set", "defect=none-such"), "--set defect=none-such: known are acknowledge-before-"),
         (("--defect", "none-such"), "unknown defect: 'none-such' (known: acknowledge-before-"),
+        (("--set", "quorum=large"), "--set quorum=large: it is static or dynamic"),
+        (("--set", "c1:quorum=dynamic"), "all nodes have one quorum, so it is of no node or role"),
+        (("--set", "controller.quorum.bootstrap.servers=a:1"), "the layout of the cluster decides"),
         (("--nodes", "many"), "CONTROLLERS+BROKERS"),
         (("--workload", "lifecycle"), "the system has no"),
     ],
@@ -174,6 +177,20 @@ def test_bad_settings_are_one_line_before_anything_starts(
     assert main(["run", "--system", "kafka", *argv]) == 254
     (line,) = capsys.readouterr().err.splitlines()
     assert says in line
+
+
+def test_a_release_without_dynamic_quorums_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "libs").mkdir()
+    (tmp_path / "libs" / "kafka-clients-3.8.1.jar").touch()
+    asked = ("--set", "quorum=dynamic", "--set", f"b1:home={tmp_path}")
+    assert main(["run", "--system", "kafka", *asked]) == 254
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "quorum=dynamic: Apache Kafka 3.8.1 has none, releases from 3.9 on have" in line
+    quorum.check(
+        [{quorum.QUORUM: quorum.DYNAMIC}, {quorum.QUORUM: quorum.DYNAMIC}], ["3.9.0", "4.2.0"]
+    )
 
 
 def test_what_needs_a_newer_java_is_refused(tmp_path: Path) -> None:
@@ -221,6 +238,29 @@ def test_settings_are_kafkas_own_and_those_that_are_wanted() -> None:
     assert made["controller.quorum.voters"] == "1@10.0.0.1:9093,2@10.0.0.2:9093,3@10.0.0.3:9093"
     assert made["broker.session.timeout.ms"] == "9000"
     assert not made.keys() & settings.OURS
+
+
+def test_nodes_of_a_dynamic_quorum_are_told_where_to_ask_who_votes() -> None:
+    spec = layout("3+3", one_id=True)[3]
+    made = of(spec, {"quorum": "dynamic"})
+    static = of(spec, {"quorum": "static"})
+    servers = "10.0.0.1:9093,10.0.0.2:9093,10.0.0.3:9093"
+    assert made == {
+        "controller.quorum.bootstrap.servers": servers,
+        **{key: value for key, value in static.items() if key != "controller.quorum.voters"},
+    }
+    assert static == of(spec, {})
+
+
+def test_a_dynamic_quorum_is_formatted_with_its_voters_and_their_directories() -> None:
+    nodes = {each.name: each for each in layout("2+1", one_id=True)}
+    addresses = {name: f"10.0.0.{number}" for number, name in enumerate(nodes, 1)}
+    directories = {name: settings.directory_id(spec, 7) for name, spec in nodes.items()}
+    first, second = quorum.initial_controllers(nodes, addresses, directories).split(",")
+    assert first == f"1@10.0.0.1:9093:{directories['c1']}"
+    assert second == f"2@10.0.0.2:9093:{directories['c2']}"
+    for name, spec in nodes.items():
+        assert f"directory.id={directories[name]}\n" in settings.meta_properties(spec, 7)
 
 
 def test_ids_of_clusters_are_none_that_kafkas_tools_take_for_options() -> None:

@@ -170,6 +170,15 @@ def test_what_lies_beside_the_log(home: Path) -> None:
     assert failed.ref == "nodes/c1/node.log:1"
 
 
+def test_a_snapshot_of_ours_has_no_control_records_inside(home: Path) -> None:
+    """As Apache Kafka's of a dynamic quorum have: who votes is in no log of these nodes."""
+    name = "00000000000000000000-0000000000.checkpoint"
+    stored = Path(__file__).parents[2] / "kafka" / "stored" / "dynamic" / name
+    shutil.copy(stored, metadata(home))
+    (snapshot,) = evidence(home, kinds.SnapshotFile)
+    assert snapshot.wrong == ("has a control record between header and footer",)
+
+
 def test_partition_logs(home: Path) -> None:
     partitions = home / "data" / "partitions"
     for name in (f"{TOPIC}-3", "no-partition", f"{TOPIC}-x"):
