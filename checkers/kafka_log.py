@@ -1,8 +1,14 @@
-"""The checker of stored runs: all that `judge` checks, over many runs at once."""
+"""The checker of stored runs: all that `judge` checks, over many runs at once.
+
+Short runs are judged whole, some by each task. A long one is cut by topics (`shares`), unless it
+has transactions: what one saw of one topic may depend on what it sent to any other.
+"""
 
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +18,7 @@ from checkers.folds.topic_ids import LIVES, by_topic_id, topic_lives
 from checkers.logs import cycle_outcomes
 from checkers.logs.judge import NAME, judge
 from checkers.logs.model import SUMMARY
-from checkers.logs.rows import FS, SINGLE, rows
+from checkers.logs.rows import FS, SINGLE, SUBSCRIPTIONS, TRANSACTIONS, Kind, rows
 from framework.checking.keyed import OUTCOME_ARROW, Outcome, outcome_row
 from framework.history.pairing import Operation
 from framework.history.reader import operations_of
@@ -23,6 +29,12 @@ from framework.verdict import Verdict
 
 _BUCKETS: Final = 32
 """Small runs are judged some at a time: a call for each would cost more than its rows."""
+_OF_RUN: Final = f"cast(pmod(hash(run), {_BUCKETS}) as int)"
+_TOPIC: Final = r"""regexp_replace(coalesce(key, ''), '^"|(/[^/]*)?"$', '')"""
+_OF_TOPIC: Final = f"cast(crc32(encode(concat(run, {_TOPIC}), 'UTF-8')) % {_BUCKETS} as int)"
+"""Of an operation on a topic, or a partition: `bucket_of` says the same."""
+Judges: TypeAlias = Callable[[str, str], bool]
+"""Of a run and a partition, whether it is judged here."""
 LOOKED_AT: Final = (*FS, *LIVES)
 """Operations of these kinds make up what `judge_runs` is given."""
 
@@ -49,18 +61,47 @@ class KafkaLog:
     clauses = (ONE_LOG,)
 
     def check(self, tables: Tables) -> DataFrame:
-        fs = ", ".join(f"'{f}'" for f in LOOKED_AT)
-        operations = tables.operations.where(f"f in ({fs})")
-        bucket = f"pmod(hash(run), {_BUCKETS})"
-        grouped: Any = operations.selectExpr("*", f"{bucket} as bucket").groupBy("bucket")
+        operations = tables.operations.where(_among(LOOKED_AT))
+        if tables.operation_parts > 1:
+            grouped: Any = shares(operations).groupBy("bucket")
+            return grouped.applyInArrow(judge_share, OUTCOME_SCHEMA)
+        grouped = operations.selectExpr("*", f"{_OF_RUN} as bucket").groupBy("bucket")
         return grouped.applyInArrow(judge_runs, OUTCOME_SCHEMA)
+
+
+def shares(operations: DataFrame) -> DataFrame:
+    """The operations with a column `bucket`: all of one topic are in the same, and all of a run
+    with transactions. A join tells of several topics, and is in every bucket."""
+    linked = operations.where(_among((*TRANSACTIONS, *SUBSCRIPTIONS))).selectExpr("run as linked")
+    linked = linked.distinct().hint("broadcast")
+    marked = operations.join(linked, operations["run"] == linked["linked"], "left")
+    bucket = f"""explode(case
+        when linked is not null then array({_OF_RUN})
+        when f = 'join' then sequence(0, {_BUCKETS - 1})
+        else array({_OF_TOPIC}) end)"""
+    return marked.selectExpr("*", f"{bucket} as bucket")
+
+
+def judge_share(bucket: tuple[pa.Scalar], operations: pa.Table) -> pa.Table:
+    """Outcome rows of one bucket of `shares`."""
+    (number,) = (each.as_py() for each in bucket)
+    whole = set(operations.filter(pc.is_valid(operations["linked"])).column("run").to_pylist())
+    return _judged(operations, lambda run, key: run in whole or bucket_of(run, key) == number)
+
+
+def _among(fs: Sequence[str]) -> str:
+    return f"f in ({', '.join(map(repr, fs))})"
 
 
 def judge_runs(operations: pa.Table) -> pa.Table:
     """Outcome rows of whole runs. A run that cannot be judged is UNKNOWN, and keeps no other from
     being judged."""
+    return _judged(operations, lambda run, key: True)
+
+
+def _judged(operations: pa.Table, judges: Judges) -> pa.Table:
     try:
-        made = rows(by_topic(operations))
+        made = _told_of(rows(by_topic(operations)), judges)
         judged = judge(made, at_most=ONE_LOG.floor // 2)
         parts = cycle_outcomes.parts_of(made)
         of_cycles = cycle_outcomes.outcomes(*parts, NAME) if parts is not None else []
@@ -69,11 +110,26 @@ def judge_runs(operations: pa.Table) -> pa.Table:
         if len(runs) == 1:
             return pa.Table.from_pylist([_failed(runs[0], error)], OUTCOME_ARROW)
         each = [operations.filter(pc.equal(operations.column("run"), run)) for run in runs]
-        return pa.concat_tables(judge_runs(run) for run in each)
+        return pa.concat_tables(_judged(run, judges) for run in each)
     # What transactions show was counted with their keys.
     counted = [{**row, "clauses": as_json({ONE_LOG.name: 0})} for row in of_cycles]
     plain = judged.select(OUTCOME_ARROW.names).cast(OUTCOME_ARROW)
     return pa.concat_tables([plain, pa.Table.from_pylist(counted, OUTCOME_ARROW)])
+
+
+def _told_of(made: pa.Table, judges: Judges) -> pa.Table:
+    """Without what a join told of partitions that others judge."""
+    joins = pc.equal(made.column("kind"), Kind.OWN).to_numpy()
+    names = made.filter(pa.array(joins)).select(["run", "key"]).to_pylist()
+    own = np.ones(made.num_rows, np.bool_)
+    own[joins] = [judges(name["run"], name["key"]) for name in names]
+    return made.filter(pa.array(own))
+
+
+def bucket_of(run: str, key: str) -> int:
+    """Where `shares` puts what is on a partition of a run without transactions."""
+    topic = key.rpartition("/")[0] or key
+    return crc32(f"{run}{topic}".encode()) % _BUCKETS
 
 
 def by_topic(operations: pa.Table) -> pa.Table:

@@ -232,6 +232,7 @@ def tables(spark: SparkSession, runs: Sequence[Held]) -> Tables:
         faults=Runs(spark, places).map(fault_rows, FAULTS),
         each=Runs(spark, places),
         parts=max((run.evidence_parts for run in runs), default=1),
+        operation_parts=max((len(run.parts()) for run in runs), default=1),
     )
 
 

@@ -171,6 +171,9 @@ class Tables:
     """The same, and the typed evidence, run by run."""
     parts: int = 1
     """So many, of each run, are judged apart by a rule that can be cut."""
+    operation_parts: int = 1
+    """So many tasks read the operations of the longest run. With more than one, no task should have
+    to judge all of them."""
 
 
 class Checker(Protocol):

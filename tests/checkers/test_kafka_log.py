@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.kafka_log import table as numbered
 from benchmarks.kafka_log import write
-from checkers.kafka_log import KafkaLog, by_topic, judge_runs
+from checkers.kafka_log import KafkaLog, bucket_of, by_topic, judge_runs, shares
 from checkers.logs.judge import judge
 from checkers.logs.rows import rows
 from framework.checking.foreign import check_histories, find_histories, need_model
@@ -21,6 +21,7 @@ from framework.plugins.checker import Tables
 from framework.testing.judging import each_run
 from framework.verdict import Verdict
 from tests.checkers.logs.kafka_histories import Events, anything, singles, table, transactions
+from tests.checkers.logs.test_kafka_groups import anything as rebalances
 from tests.checkers.logs.test_kafka_planted import CASES, poll
 
 MALFORMED: Events = [
@@ -64,6 +65,73 @@ def test_runs_are_judged_apart_on_spark(spark: Any) -> None:
     assert sorted(row["findings"] for row in found if row["run"] == "wrong") == sorted(
         row["findings"] for row in alone
     )
+
+
+def test_a_long_run_is_judged_by_topics_as_it_is_whole(spark: Any) -> None:
+    """But a run with transactions, all of which are judged together; and what a join tells of
+    partitions is judged where those are."""
+    runs: dict[str, Events] = {**RUNS, "anew": made_anew(knew="one"), "owned": owned_twice()}
+    runs |= {f"single {seed}": of_two_topics(singles(seed)) for seed in range(8)}
+    runs |= {f"groups {seed}": of_two_topics(rebalances(seed)) for seed in range(8)}
+    whole = {run: judge_runs(table(events, run)).to_pylist() for run, events in runs.items()}
+    every = [row for found in whole.values() for row in found]
+    operations = pa.concat_tables([table(events, run) for run, events in runs.items()])
+    tables = Tables(
+        spark=spark,
+        runs=[],
+        operations=spark.createDataFrame(operations),
+        nemesis=None,
+        faults=None,
+        each=each_run(spark, []),
+        operation_parts=2,
+    )
+    found = [row.asDict() for row in KafkaLog().check(tables).collect()]
+    assert by_key(found) == by_key(every)
+    assert {row["verdict"] for row in whole["owned"]} == {"VALID", "INVALID"}
+
+
+def test_the_topics_of_a_long_run_are_in_several_shares(spark: Any) -> None:
+    operations = table([event for n in range(40) for event in produced_to(f"t{n}")])
+    found = shares(spark.createDataFrame(operations)).selectExpr("key", "bucket").collect()
+    assert len({row["bucket"] for row in found}) > 10
+    for row in found:
+        assert row["bucket"] == bucket_of("r", json.loads(row["key"]))
+
+
+def by_key(outcomes: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
+    """Without that a run has no cycle, which is also said of one that shares a task with others."""
+    told = [row for row in outcomes if row["key"] or row["verdict"] != "VALID"]
+    made = {(row["run"], row["key"]): row for row in told}
+    assert len(made) == len(told)
+    return made
+
+
+def of_two_topics(events: Events) -> Events:
+    """The second partition as one of another topic."""
+    made: Events = json.loads(json.dumps(events).replace('"t/1"', '"u/0"'))
+    return made
+
+
+def owned_twice() -> Events:
+    """A partition that nobody produced to, fetched from, or committed."""
+
+    def join(member: str) -> Events:
+        event = {"process": 0, "f": "join", "key": None}
+        told = {"generation": 1, "assigned": ["u/0"]}
+        asked = {"group": "g", "member": member}
+        return [
+            {**event, "type": "invoke", "value": asked},
+            {**event, "type": "ok", "value": told},
+        ]
+
+    return [*of_two_topics(singles(3)), *join("one"), *join("two")]
+
+
+def produced_to(topic: str) -> Events:
+    asked = {"value": 1, "acks": "all", "idempotent": True}
+    event = {"process": 0, "f": "produce", "key": f"{topic}/0"}
+    told = {**asked, "offset": 0}
+    return [{**event, "type": "invoke", "value": asked}, {**event, "type": "ok", "value": told}]
 
 
 def made_anew(*, knew: str, lost: bool = False) -> Events:

@@ -5,10 +5,9 @@ import random
 from collections import Counter
 from typing import Any
 
-from kafka_histories import Events, table
-
 from checkers.logs.judge import judge
 from checkers.logs.rows import rows
+from tests.checkers.logs.kafka_histories import Events, table
 
 NAMES = ("stale-commit", "unwritten-commit", "generation-regress", "two-owners")
 KEYS = ("t/0", "t/1")
