@@ -44,11 +44,14 @@ ASKS_FOR: Final[Mapping[str, str]] = {
     "Produce": "produce",
     "Fetch": "fetch",
     "ListOffsets": "list-offsets",
+    "DeleteRecords": "delete-records",
 }
 """Request -> the operation of a history that asks for it."""
 OF_THE_PROCESS: Final = frozenset({"DescribeNode", "ApiVersions"})
 """Requests whose answers tell of the process, not of the cluster."""
-OF_TOPICS: Final = frozenset({"Produce", "Fetch", "ListOffsets", "OffsetForLeaderEpoch"})
+OF_TOPICS: Final = frozenset(
+    {"Produce", "Fetch", "ListOffsets", "DeleteRecords", "OffsetForLeaderEpoch"}
+)
 UNKNOWN_TOPIC: Final = 3
 CLOCK_EVERY_NS: Final = 10_000_000_000
 """How often a node of any release tells its clock."""

@@ -42,6 +42,7 @@ from nodes.kraft.metadata.image import EMPTY, NO_LEADER, Broker, EndPoint, Image
 from nodes.kraft.partition.answers import refused as partition_refusal
 from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from nodes.kraft.wire.api_keys import (
+    DELETE_RECORDS,
     DESCRIBE_ACLS,
     DESCRIBE_CLUSTER,
     DESCRIBE_CONFIGS,
@@ -391,6 +392,7 @@ def refusal(request: RequestPayload) -> ResponsePayload | None:
         PRODUCE.of(request)
         or FETCH.of(request)
         or LIST_OFFSETS.of(request)
+        or DELETE_RECORDS.of(request)
         or OFFSET_FOR_LEADER_EPOCH.of(request)
     ):
         return partition_refusal(request, ErrorCode.not_leader_or_follower)

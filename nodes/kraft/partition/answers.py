@@ -1,5 +1,5 @@
-"""Responses about partitions, in the version of their requests: Produce, Fetch, ListOffsets and
-OffsetForLeaderEpoch. Pure.
+"""Responses about partitions, in the version of their requests: Produce, Fetch, ListOffsets,
+DeleteRecords and OffsetForLeaderEpoch. Pure.
 
 Each takes what is to be said of every partition of the request, as fields by name; a version
 leaves out what it does not have.
@@ -18,10 +18,19 @@ from kio.static.protocol import Entity, ResponsePayload
 
 from nodes.kraft.controller.answers import NO_THROTTLE, item_schema, make, schema_of
 from nodes.kraft.ids import PartitionIndex
-from nodes.kraft.wire.api_keys import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH, PRODUCE
+from nodes.kraft.wire.api_keys import (
+    DELETE_RECORDS,
+    FETCH,
+    LIST_OFFSETS,
+    OFFSET_FOR_LEADER_EPOCH,
+    PRODUCE,
+)
 
 if TYPE_CHECKING:
     from nodes.kraft.wire.requests import (
+        DeleteRecordsPartition,
+        DeleteRecordsRequest,
+        DeleteRecordsTopic,
         FetchPartition,
         FetchRequest,
         FetchTopic,
@@ -55,6 +64,7 @@ _NOTHING: Final[dict[int, Fields]] = {
         "records": b"",
     },
     LIST_OFFSETS: {"timestamp": -1, "offset": -1},
+    DELETE_RECORDS: {"low_watermark": -1},
     OFFSET_FOR_LEADER_EPOCH: {"leader_epoch": -1, "end_offset": -1},
 }
 """What a version must have and a refusal does not say."""
@@ -79,6 +89,13 @@ def response(
 @overload
 def response(
     request: ListOffsetsRequest, tell: Callable[[ListOffsetsTopic, ListOffsetsPartition], Fields]
+) -> ResponsePayload: ...
+
+
+@overload
+def response(
+    request: DeleteRecordsRequest,
+    tell: Callable[[DeleteRecordsTopic, DeleteRecordsPartition], Fields],
 ) -> ResponsePayload: ...
 
 

@@ -14,7 +14,7 @@ from typing import Final
 from crc32c import crc32c
 from kio.schema.errors import ErrorCode
 
-from nodes.kraft.ids import LeaderEpoch, Offset
+from nodes.kraft.ids import LOG_START, LeaderEpoch, Offset
 
 HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 HEADER_BYTES: Final = HEADER.size
@@ -162,14 +162,21 @@ def placed(batch: Batch, base_offset: Offset, epoch: LeaderEpoch) -> Batch:
     )
 
 
-def offset_at(batch: Batch, timestamp_ms: int) -> tuple[Offset, int]:
-    """(offset, timestamp) of the first record at or after `timestamp_ms` of a batch that has
-    one. Of a compressed batch, whose records are not looked at, its first record."""
+def offset_at(
+    batch: Batch, timestamp_ms: int, from_offset: Offset = LOG_START
+) -> tuple[Offset, int] | None:
+    """(offset, timestamp) of a batch's first record at or after `timestamp_ms` and `from_offset`;
+    None: it has none. Of a compressed batch, whose records are not looked at, the first one from
+    `from_offset` on; so, too, where its records do not say what its header does."""
+    if batch.max_timestamp_ms < timestamp_ms or batch.end_offset <= from_offset:
+        return None
     if not batch.compressed:
         for offset, at_ms in _timestamps(batch):
-            if at_ms >= timestamp_ms and offset < batch.end_offset:
+            if at_ms >= timestamp_ms and from_offset <= offset < batch.end_offset:
                 return Offset(offset), at_ms
-    return batch.base_offset, batch.base_timestamp_ms
+        if from_offset > batch.base_offset:
+            return None
+    return max(batch.base_offset, from_offset), batch.base_timestamp_ms
 
 
 def _timestamps(batch: Batch) -> Iterator[tuple[int, int]]:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from immutables import Map
 from kio.schema.errors import ErrorCode
 
-from nodes.kraft.ids import NO_OFFSET, BrokerId
+from nodes.kraft.ids import NO_OFFSET, BrokerId, Offset
 from nodes.kraft.metadata.image import Partition
 from nodes.kraft.partition import epochs, follower, leader
 from nodes.kraft.partition.state import (
@@ -26,14 +26,19 @@ from nodes.kraft.partition.state import (
 from nodes.kraft.partition.steps import (
     Answer,
     Assigned,
+    Deleted,
+    DeleteRecords,
     Diverged,
+    DropBelow,
     Effect,
     Fetched,
     Input,
     IsrAnswered,
+    OutOfRange,
     Produce,
     Replicated,
     Reread,
+    StartSaved,
     Tick,
 )
 
@@ -47,6 +52,8 @@ def step(config: ReplicaConfig, state: PartitionState, event: Input, now_ms: int
             return _assign(config, state, partition, now_ms)
         case Produce():
             return leader.produce(state, event, now_ms)
+        case DeleteRecords():
+            return leader.delete_records(state, event)
         case Fetched():
             return leader.fetched(state, event, now_ms)
         case IsrAnswered():
@@ -57,8 +64,22 @@ def step(config: ReplicaConfig, state: PartitionState, event: Input, now_ms: int
             return follower.replicated(state, event)
         case Diverged():
             return follower.diverged(state, event)
+        case OutOfRange():
+            return follower.out_of_range(state, event)
+        case StartSaved(start_offset):
+            return _start_saved(state, start_offset)
         case Reread(producers):
             return replace(state, log=replace(state.log, producers=producers)), []
+
+
+def _start_saved(state: PartitionState, start_offset: Offset) -> Step:
+    """What is below is of no use any more. A log that began anew meanwhile may begin below it."""
+    state = replace(state, saved_start=min(start_offset, state.log.start_offset))
+    effects: list[Effect] = [DropBelow(state.saved_start)]
+    if isinstance(state.role, Leading):
+        state, answers = leader.advance(state)
+        effects += answers
+    return state, effects
 
 
 def _assign(
@@ -143,7 +164,8 @@ def _dismissed(state: PartitionState) -> list[Effect]:
     the log, and may be truncated or committed yet."""
     if not isinstance(state.role, Leading):
         return []
+    code = ErrorCode.not_leader_or_follower
     return [
-        Answer(each.token, ErrorCode.not_leader_or_follower, each.base_offset, appended=True)
-        for each in state.role.waiting
+        *(Answer(each.token, code, each.base_offset, appended=True) for each in state.role.waiting),
+        *(Deleted(each.token, code) for each in state.role.deleting),
     ]

@@ -44,6 +44,14 @@ def epoch_at(epochs: Epochs, offset: Offset) -> LeaderEpoch:
     return found
 
 
+def begun(epochs: Epochs, start_offset: Offset) -> Epochs:
+    """Of a log that begins at `start_offset` now: the epoch that goes on there begins there."""
+    after = bisect_right([start for _, start in epochs], start_offset)
+    if after == 0:
+        return epochs
+    return (epochs[after - 1][0], start_offset), *epochs[after:]
+
+
 def truncated(epochs: Epochs, end_offset: Offset) -> Epochs:
     """Without what begins at `end_offset` or above."""
     return tuple(each for each in epochs if each[1] < end_offset)

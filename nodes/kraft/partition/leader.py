@@ -1,9 +1,10 @@
-"""The leader of a partition: appends, its followers' progress, the high watermark, the ISR.
+"""The leader of a partition: appends, its followers' progress, the high watermark, where the log
+begins, the ISR.
 
-KIP-497 (AlterPartition), KIP-841 and KIP-903 (broker epochs of joining members); Kafka's
-`Partition`. While a proposal is with the controller, the high watermark needs the maximal ISR,
-old and proposed members together: whichever set the controller chose, all of it has what is
-below.
+KIP-107 (DeleteRecords), KIP-497 (AlterPartition), KIP-841 and KIP-903 (broker epochs of joining
+members); Kafka's `Partition`. While a proposal is with the controller, the high watermark needs the
+maximal ISR, old and proposed members together: whichever set the controller chose, all of it has
+what is below.
 """
 
 from collections.abc import Mapping
@@ -12,12 +13,13 @@ from typing import Final
 
 from kio.schema.errors import ErrorCode
 
-from nodes.kraft.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset
+from nodes.kraft.ids import LOG_START, BrokerEpoch, BrokerId, LeaderEpoch, Offset
 from nodes.kraft.partition import epochs, producers
 from nodes.kraft.partition.batches import placed
 from nodes.kraft.partition.state import (
     UNKNOWN,
     Absent,
+    Deleting,
     Leading,
     PartitionState,
     Progress,
@@ -29,11 +31,14 @@ from nodes.kraft.partition.steps import (
     ALL,
     Answer,
     Append,
+    Deleted,
+    DeleteRecords,
     Effect,
     Fetched,
     IsrAnswered,
     Produce,
     Propose,
+    SaveStart,
     Tick,
 )
 
@@ -86,7 +91,8 @@ def _had_all(role: Leading, end_offset: Offset, now_ms: int) -> Leading:
 
 
 def advance(state: PartitionState) -> tuple[PartitionState, list[Effect]]:
-    """Raise the high watermark to what the maximal ISR has, and answer whom it reaches."""
+    """Raise the high watermark to what the maximal ISR has, and answer whom it reaches, or whom
+    the log's beginning does."""
     role = state.role
     assert isinstance(role, Leading)
     reached = state.log.end_offset
@@ -96,8 +102,17 @@ def advance(state: PartitionState) -> tuple[PartitionState, list[Effect]]:
             reached = min(reached, progress.end_offset)
     if reached > state.high_watermark:
         state = replace(state, high_watermark=reached)
-    if not role.waiting:
-        return state, []
+    effects: list[Effect] = []
+    if role.waiting:
+        state, effects = _reached(state, role)
+    if role.deleting:
+        state, deleted = _begun(state)
+        effects += deleted
+    return state, effects
+
+
+def _reached(state: PartitionState, role: Leading) -> tuple[PartitionState, list[Effect]]:
+    """Answers to produces below the high watermark."""
     high_watermark, members = state.high_watermark, len(role.maximal_isr)
     effects: list[Effect] = []
     left = []
@@ -111,6 +126,54 @@ def advance(state: PartitionState) -> tuple[PartitionState, list[Effect]]:
     if effects:
         state = replace(state, role=replace(role, waiting=tuple(left)))
     return state, effects
+
+
+# --- where the log begins -----------------------------------------------------------------
+
+
+def delete_records(
+    state: PartitionState, event: DeleteRecords
+) -> tuple[PartitionState, list[Effect]]:
+    """Let the log begin later, or say why not. It is answered when all that are in sync have it on
+    disk: whoever leads next begins there."""
+    role = state.role
+    if not isinstance(role, Leading):
+        return state, [Deleted(event.token, ErrorCode.not_leader_or_follower)]
+    offset = state.high_watermark if event.before == UNKNOWN else event.before
+    if not LOG_START <= offset <= state.high_watermark:
+        return state, [Deleted(event.token, ErrorCode.offset_out_of_range)]
+    effects: list[Effect] = []
+    if offset > state.log.start_offset:
+        state = replace(state, log=state.log.begin_at(offset))
+        effects.append(SaveStart(offset))
+    waits = Deleting(event.token, offset, event.deadline_ms)
+    state = replace(state, role=replace(role, deleting=(*role.deleting, waits)))
+    state, answers = advance(state)
+    return state, effects + answers
+
+
+def low_watermark(state: PartitionState) -> Offset:
+    """Where the log begins on all of the maximal ISR, by what is on their disks."""
+    role, lowest = state.role, state.saved_start
+    assert isinstance(role, Leading)
+    for replica in role.maximal_isr:
+        progress = role.followers.get(replica)
+        if progress is not None:
+            lowest = min(lowest, progress.start_offset)
+    return lowest
+
+
+def _begun(state: PartitionState) -> tuple[PartitionState, list[Effect]]:
+    """Answers to those whom the low watermark has reached."""
+    role, lowest = state.role, low_watermark(state)
+    assert isinstance(role, Leading)
+    left = tuple(each for each in role.deleting if each.offset > lowest)
+    answers: list[Effect] = [
+        Deleted(each.token, ErrorCode.none, lowest)
+        for each in role.deleting
+        if each.offset <= lowest
+    ]
+    return replace(state, role=replace(role, deleting=left)), answers
 
 
 # --- followers ----------------------------------------------------------------------------
@@ -152,7 +215,7 @@ def judge(
         epoch, end = epochs.end_offset_for(log.epochs, last_epoch, log.end_offset)
         if epoch != last_epoch or end < offset:
             return Judged(diverging=(epoch, end))
-    if not 0 <= offset <= log.end_offset:
+    if not log.start_offset <= offset <= log.end_offset:
         return Judged(ErrorCode.offset_out_of_range)
     return VALID
 
@@ -161,7 +224,7 @@ def judge_anywhere(state: PartitionState, offset: Offset) -> Judged:
     """Whether a replica, whoever leads, can be read at `offset`: for those who compare replicas."""
     if isinstance(state.role, Absent):
         return Judged(ErrorCode.not_leader_or_follower)
-    if not 0 <= offset <= state.log.end_offset:
+    if not state.log.start_offset <= offset <= state.log.end_offset:
         return Judged(ErrorCode.offset_out_of_range)
     return VALID
 
@@ -189,7 +252,9 @@ def fetched(
         caught_up_ms = now_ms
     elif event.offset >= before.leader_end and before.end_offset != UNKNOWN:
         caught_up_ms = max(caught_up_ms, before.fetched_ms)
-    progress = Progress(event.offset, caught_up_ms, now_ms, end, event.broker_epoch)
+    progress = Progress(
+        event.offset, caught_up_ms, now_ms, end, event.broker_epoch, event.start_offset
+    )
     role = replace(role, followers=role.followers.set(event.replica_id, progress))
     state, effects = advance(replace(state, role=role))
     state, proposed = _expand(state, {event.replica_id: event.registered} if event.active else {})
@@ -199,8 +264,8 @@ def fetched(
 def _expand(
     state: PartitionState, active: Mapping[int, int]
 ) -> tuple[PartitionState, list[Effect]]:
-    """Propose the followers that have come up to the high watermark, in this epoch, and are the
-    processes that are registered and `active` (broker to epoch)."""
+    """Propose the followers that have come up to the high watermark, in this epoch, begin where
+    this log begins, and are the processes that are registered and `active` (broker to epoch)."""
     role = state.role
     assert isinstance(role, Leading)
     if role.pending is not None:
@@ -210,6 +275,7 @@ def _expand(
         for replica, progress in role.followers.items()
         if replica not in role.isr
         and progress.end_offset >= max(state.high_watermark, role.start_offset)
+        and progress.start_offset >= state.log.start_offset
         and active.get(replica) == progress.broker_epoch
     }
     if not joining:
@@ -231,9 +297,15 @@ def tick(
         for each in role.waiting
         if each.deadline_ms <= now_ms
     ]
+    effects += [
+        Deleted(each.token, ErrorCode.request_timed_out, low_watermark(state))
+        for each in role.deleting
+        if each.deadline_ms <= now_ms
+    ]
     if effects:
         left = tuple(each for each in role.waiting if each.deadline_ms > now_ms)
-        role = replace(role, waiting=left)
+        deleting = tuple(each for each in role.deleting if each.deadline_ms > now_ms)
+        role = replace(role, waiting=left, deleting=deleting)
         state = replace(state, role=role)
     gone = {
         replica
@@ -260,8 +332,9 @@ def proposes(state: PartitionState) -> bool:
 
 
 def waited_for(state: PartitionState) -> bool:
-    """Whether produces wait."""
-    return isinstance(state.role, Leading) and bool(state.role.waiting)
+    """Whether anybody waits for an answer."""
+    role = state.role
+    return isinstance(role, Leading) and bool(role.waiting or role.deleting)
 
 
 def lagging(state: PartitionState) -> bool:

@@ -29,12 +29,14 @@ UNKNOWN: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """The log as decisions need it: where it ends, who wrote what, and which producers' batches
-    are the last. It begins at 0: nothing is deleted by age or size."""
+    """The log as decisions need it: where it begins and ends, who wrote what, and which producers'
+    batches are the last. It begins at 0 until somebody asks for records to be deleted: nothing is
+    deleted by age or size."""
 
     end_offset: Offset = LOG_START
     epochs: Epochs = ()
     producers: Producers = field(default_factory=Map)
+    start_offset: Offset = LOG_START
 
     def append(self, batch: Batch) -> "Log":
         """With `batch` at its end. Raises `ValueError` where it does not follow."""
@@ -47,6 +49,14 @@ class Log:
             batch.end_offset,
             epochs.assigned(self.epochs, batch.epoch, batch.base_offset),
             producers.remember(self.producers, batch),
+            self.start_offset,
+        )
+
+    def begin_at(self, start_offset: Offset) -> "Log":
+        """Without what is below `start_offset`, which is in it or its end. Its producers stay: what
+        they sent was taken, whether it is there yet or not (KAFKA-7190)."""
+        return replace(
+            self, start_offset=start_offset, epochs=epochs.begun(self.epochs, start_offset)
         )
 
     def truncate(self, end_offset: Offset) -> "Log":
@@ -60,17 +70,24 @@ class Log:
 NO_LOG: Final = Log()
 
 
+def empty_log(start_offset: Offset) -> Log:
+    """A log that begins and ends there."""
+    return Log(start_offset, start_offset=start_offset)
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How far a follower has come in this leader epoch. `end_offset` is -1 until it fetched;
     `caught_up_ms`: when it last had all that there was; `fetched_ms` and `leader_end`: its
-    last fetch, and where the log ended then; `broker_epoch`: as its fetch said."""
+    last fetch, and where the log ended then; `broker_epoch`: as its fetch said; `start_offset`:
+    where its own log begins, and begins again after a kill."""
 
     end_offset: Offset
     caught_up_ms: int
     fetched_ms: int = 0
     leader_end: Offset = LOG_START
     broker_epoch: BrokerEpoch = NO_EPOCH
+    start_offset: Offset = LOG_START
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +113,15 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
+class Deleting:
+    """A DeleteRecords that waits until the log begins at `offset` or above on all in sync."""
+
+    token: int
+    offset: Offset
+    deadline_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Leading:
     """The leader. `isr` is the committed one; `start_offset`: where its epoch begins;
     `waiting`: in the order of their offsets."""
@@ -108,6 +134,7 @@ class Leading:
     followers: Map[BrokerId, Progress]
     pending: Proposal | None = None
     waiting: tuple[Waiting, ...] = ()
+    deleting: tuple[Deleting, ...] = ()
 
     @property
     def maximal_isr(self) -> tuple[BrokerId, ...]:
@@ -138,11 +165,13 @@ ABSENT: Final = Absent()
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """`high_watermark` never falls, but with a log that ends below it."""
+    """`high_watermark` never falls, but with a log that ends below it. `saved_start`: where the log
+    begins by what is on disk, at or below where it does; others are told of no more."""
 
     log: Log = NO_LOG
     high_watermark: Offset = LOG_START
     role: Role = ABSENT
+    saved_start: Offset = LOG_START
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,4 +185,5 @@ class ReplicaConfig:
 def recovered(log: Log, checkpoint: Offset) -> PartitionState:
     """A replica as it starts: `checkpoint` is the high watermark last written down. The log may
     have lost its tail since."""
-    return PartitionState(log, min(checkpoint, log.end_offset))
+    start = log.start_offset  # whatever is below it was committed
+    return PartitionState(log, max(start, min(checkpoint, log.end_offset)), saved_start=start)

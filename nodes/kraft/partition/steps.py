@@ -10,7 +10,15 @@ from typing import Final, TypeAlias
 
 from kio.schema.errors import ErrorCode
 
-from nodes.kraft.ids import NO_OFFSET, BrokerEpoch, BrokerId, LeaderEpoch, Offset, PartitionEpoch
+from nodes.kraft.ids import (
+    LOG_START,
+    NO_OFFSET,
+    BrokerEpoch,
+    BrokerId,
+    LeaderEpoch,
+    Offset,
+    PartitionEpoch,
+)
 from nodes.kraft.metadata.image import Partition
 from nodes.kraft.partition.batches import Batch
 from nodes.kraft.partition.producers import Producers
@@ -44,8 +52,18 @@ class Produce:
 
 
 @dataclass(frozen=True, slots=True)
+class DeleteRecords:
+    """Let the log begin at `before`; -1: at the high watermark."""
+
+    token: int
+    before: Offset
+    deadline_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Fetched:
-    """A valid fetch of a follower: it has all below `offset`. `registered`: the epoch under
+    """A valid fetch of a follower: it has all below `offset` and from `start_offset` on, where its
+    log begins on its disk, too. `registered`: the epoch under
     which the image has it (-1: not at all), `active`: and not fenced, in the same image."""
 
     replica_id: BrokerId
@@ -53,6 +71,7 @@ class Fetched:
     offset: Offset
     registered: BrokerEpoch
     active: bool
+    start_offset: Offset = LOG_START
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +86,14 @@ class IsrAnswered:
 
 @dataclass(frozen=True, slots=True)
 class Replicated:
-    """The leader's answer to our fetch from `offset` in `leader_epoch`."""
+    """The leader's answer to our fetch from `offset` in `leader_epoch`; `start_offset`: where its
+    log begins."""
 
     leader_epoch: LeaderEpoch
     offset: Offset
     batches: tuple[Batch, ...]
     high_watermark: Offset
+    start_offset: Offset = LOG_START
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +104,22 @@ class Diverged:
     offset: Offset
     epoch: LeaderEpoch
     end_offset: Offset
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfRange:
+    """The leader has nothing at `offset`, where our log ends: its own begins at `start_offset`."""
+
+    leader_epoch: LeaderEpoch
+    offset: Offset
+    start_offset: Offset
+
+
+@dataclass(frozen=True, slots=True)
+class StartSaved:
+    """That the log begins there is on disk."""
+
+    start_offset: Offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +138,17 @@ class Tick:
 
 
 Input: TypeAlias = (
-    Assigned | Produce | Fetched | IsrAnswered | Replicated | Diverged | Reread | Tick
+    Assigned
+    | Produce
+    | DeleteRecords
+    | Fetched
+    | IsrAnswered
+    | Replicated
+    | Diverged
+    | OutOfRange
+    | StartSaved
+    | Reread
+    | Tick
 )
 
 
@@ -124,6 +171,37 @@ class Truncate:
 
 
 @dataclass(frozen=True, slots=True)
+class Restart:
+    """Drop the whole log; what comes next is at `start_offset`."""
+
+    start_offset: Offset
+
+
+@dataclass(frozen=True, slots=True)
+class SaveStart:
+    """Make durable that the log begins there, and feed `StartSaved` after that."""
+
+    start_offset: Offset
+
+
+@dataclass(frozen=True, slots=True)
+class DropBelow:
+    """Delete what of the disk holds nothing at `start_offset` or above."""
+
+    start_offset: Offset
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """The answer to a `DeleteRecords`. `low_watermark`: where the log begins on all in sync, -1
+    where that is not told."""
+
+    token: int
+    code: ErrorCode
+    low_watermark: Offset = NO_OFFSET
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The answer to a `Produce`. `appended`: the batch is in the log, whatever `code` says."""
 
@@ -140,4 +218,4 @@ class Propose:
     proposal: Proposal
 
 
-Effect: TypeAlias = Append | Truncate | Answer | Propose
+Effect: TypeAlias = Append | Truncate | Restart | SaveStart | DropBelow | Answer | Deleted | Propose

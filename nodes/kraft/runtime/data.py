@@ -21,6 +21,7 @@ from nodes.kraft.net.secure import listener_sasl, listener_tls
 from nodes.kraft.runtime.admin import Admin
 from nodes.kraft.runtime.changes import Changes
 from nodes.kraft.runtime.clock import now_ms
+from nodes.kraft.runtime.delete_records import DeleteRecords
 from nodes.kraft.runtime.fetch import Fetch
 from nodes.kraft.runtime.forwarding import Forwarder
 from nodes.kraft.runtime.groups import Groups
@@ -97,6 +98,7 @@ class DataPlane:
             Produce(self, self.partitions),
             Fetch(self, self.partitions),
             Offsets(self, self.partitions),
+            DeleteRecords(self, self.partitions),
             Groups(self, self.partitions, self.forwarder),
             ProducerIds(self),
             ReplicaReports(self, self.partitions),

@@ -43,8 +43,9 @@ MAX_BYTES: Final = 8 * 2**20
 PARTITION_BYTES: Final = 2**20
 _MAX_EPOCH: Final = 2**31 - 1
 
-_Position: TypeAlias = tuple[LeaderEpoch, Offset, LeaderEpoch]
-"""(leader epoch, offset, epoch of the last record): where a replica goes on."""
+_Position: TypeAlias = tuple[LeaderEpoch, Offset, LeaderEpoch, Offset]
+"""(leader epoch, offset, epoch of the last record, where the log begins on disk): where a replica
+goes on."""
 
 
 class Fetchers:
@@ -201,23 +202,30 @@ class _Fetcher:
         hosted = self._partitions.get(key)
         if hosted is None or not isinstance(hosted.state.role, Following):
             return None
-        return (hosted.state.role.leader_epoch, *follower.fetch_position(hosted.state))
+        state, role = hosted.state, hosted.state.role
+        return (role.leader_epoch, *follower.fetch_position(state), state.saved_start)
 
     def _take(self, key: PartitionKey, answer: PartitionData) -> None:
         """One partition's answer, to its replica."""
         hosted, position = self._partitions.get(key), self._positions.get(key)
         if key not in self._keys or hosted is None or position is None:
             return
-        leader_epoch, offset, _ = position
+        leader_epoch, offset, _, _ = position
         code = ErrorCode(answer.error_code)
-        if code != ErrorCode.none:
+        start_offset = Offset(answer.log_start_offset)
+        event: steps.Input
+        if code == ErrorCode.offset_out_of_range and start_offset >= 0:
+            log.info("%s-%d begins anew at %d", *key, start_offset)
+            self._named[key] = None
+            event = steps.OutOfRange(leader_epoch, offset, start_offset)
+        elif code != ErrorCode.none:
             log.debug("fetch of %s-%d from %d: %s", *key, self._leader_id, code.name)
             self._put_off[key] = time.monotonic() + BACKOFF_S
             return
-        if answer.diverging_epoch.epoch >= 0:
+        elif answer.diverging_epoch.epoch >= 0:
             epoch = LeaderEpoch(answer.diverging_epoch.epoch)
             end_offset = Offset(answer.diverging_epoch.end_offset)
-            event: steps.Input = steps.Diverged(leader_epoch, offset, epoch, end_offset)
+            event = steps.Diverged(leader_epoch, offset, epoch, end_offset)
             log.info("%s-%d diverges: epoch %d ends at %d", *key, epoch, end_offset)
             self._named[key] = None
         else:
@@ -228,7 +236,7 @@ class _Fetcher:
                 self._put_off[key] = time.monotonic() + BACKOFF_S
                 return
             high_watermark = Offset(answer.high_watermark)
-            event = steps.Replicated(leader_epoch, offset, batches, high_watermark)
+            event = steps.Replicated(leader_epoch, offset, batches, high_watermark, start_offset)
             if batches:
                 self._named[key] = None
         self._partitions.feed(key, hosted, event)
@@ -287,14 +295,14 @@ def _by_topic(
     asked: Mapping[PartitionKey, _Position],
 ) -> dict[uuid.UUID, list[wire.FetchPartition]]:
     topics: dict[uuid.UUID, list[wire.FetchPartition]] = {}
-    for (topic_id, number), (leader_epoch, offset, last_epoch) in asked.items():
+    for (topic_id, number), (leader_epoch, offset, last_epoch, start) in asked.items():
         topics.setdefault(topic_id, []).append(
             wire.FetchPartition(
                 partition=i32(number),
                 current_leader_epoch=i32(leader_epoch),
                 fetch_offset=i64(offset),
                 last_fetched_epoch=i32(last_epoch),
-                log_start_offset=i64(0),
+                log_start_offset=i64(start),
                 partition_max_bytes=i32(PARTITION_BYTES),
             )
         )

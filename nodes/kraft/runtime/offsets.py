@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from kio.schema.errors import ErrorCode
 from kio.static.protocol import RequestPayload
 
-from nodes.kraft.ids import LOG_START, LeaderEpoch, Offset, PartitionIndex
+from nodes.kraft.ids import LeaderEpoch, Offset, PartitionIndex
 from nodes.kraft.metadata.image import PartitionKey
 from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.partition import epochs, leader
@@ -105,8 +105,9 @@ def _offset(hosted: Hosted, timestamp_ms: int, version: int) -> Fields:
     state = hosted.state
     role, high_watermark = state.role, state.high_watermark
     assert isinstance(role, Leading)
+    start_offset = state.log.start_offset
     if timestamp_ms in EARLIEST:
-        return _found(state.log.epochs, LOG_START, -1)
+        return _found(state.log.epochs, start_offset, -1)
     if high_watermark < role.start_offset:
         # A new leader's high watermark may be below one that was told before (KIP-207).
         old = version < 5
@@ -120,9 +121,9 @@ def _offset(hosted: Hosted, timestamp_ms: int, version: int) -> Fields:
     if hosted.log is None:
         place = None
     elif timestamp_ms == MAX_TIMESTAMP:
-        place = hosted.log.latest_time(high_watermark)
+        place = hosted.log.latest_time(start_offset, high_watermark)
     else:
-        place = hosted.log.find_time(timestamp_ms, high_watermark)
+        place = hosted.log.find_time(timestamp_ms, start_offset, high_watermark)
     if place is None:
         return {"error_code": ErrorCode.none}
     return _found(state.log.epochs, *place)

@@ -75,6 +75,15 @@ class PartitionEvents:
     def truncated(self, key: PartitionKey, end_offset: int) -> None:
         self._emit("ptruncate", topic_id=str(key[0]), partition=key[1], end_offset=end_offset)
 
+    def began(self, key: PartitionKey, start_offset: int, *, dropped: bool) -> None:
+        self._emit(
+            "pstart",
+            topic_id=str(key[0]),
+            partition=key[1],
+            start_offset=start_offset,
+            dropped=dropped,
+        )
+
     def high_watermark(self, key: PartitionKey, offset: int, leader_epoch: int) -> None:
         self._emit(
             "phw", topic_id=str(key[0]), partition=key[1], offset=offset, leader_epoch=leader_epoch

@@ -26,15 +26,22 @@ from nodes.kraft.metadata.config_keys import topic_number
 from nodes.kraft.metadata.image import EMPTY, Image, PartitionKey
 from nodes.kraft.partition import core, leader, steps
 from nodes.kraft.partition.batches import Batch, InvalidBatch, produced
-from nodes.kraft.partition.state import Leading, PartitionState, ReplicaConfig, recovered
+from nodes.kraft.partition.state import (
+    Following,
+    Leading,
+    PartitionState,
+    ReplicaConfig,
+    recovered,
+)
 from nodes.kraft.runtime.changes import Changes
 from nodes.kraft.runtime.clock import now_ms
 from nodes.kraft.runtime.fetchers import Fetchers
 from nodes.kraft.runtime.hosted import Change, Hosted
 from nodes.kraft.runtime.isr import IsrChanges
+from nodes.kraft.runtime.log_starts import LogStarts
 from nodes.kraft.runtime.partition_events import PartitionEvents, Shown, shown
 from nodes.kraft.runtime.planes import Plane, Service
-from nodes.kraft.storage.partition_checkpoint import Checkpoint, CleanShutdown
+from nodes.kraft.storage.partition_checkpoint import HIGH_WATERMARKS, Checkpoint, CleanShutdown
 from nodes.kraft.storage.partition_files import Files
 from nodes.kraft.storage.partition_log import PartitionLog, directory_of, partition_of
 
@@ -76,7 +83,8 @@ class Partitions(Service):
         self._core = ReplicaConfig(self.broker_id, settings.lag_max_ms)
         self._root = plane.config.log_dir / "partitions"
         self._files = Files()
-        self._checkpoint = Checkpoint(plane.config.log_dir)
+        self._checkpoint = Checkpoint(plane.config.log_dir, HIGH_WATERMARKS)
+        self._starts = LogStarts(plane, self._root, self._start_saved)
         self._clean_mark = CleanShutdown(plane.config.log_dir)
         self._clean = False
         self._checkpointed: dict[PartitionKey, Offset] = {}
@@ -90,13 +98,14 @@ class Partitions(Service):
         # Its first item costs the same however many there were before, which a dict's does not.
         self._due: OrderedDict[PartitionKey, None] = OrderedDict()
         self._slicing: asyncio.Task[None] | None = None
-        self._waited_for: set[PartitionKey] = set()  # by producers
+        self._waited_for: set[PartitionKey] = set()  # by clients
         self._lagging: set[PartitionKey] = set()  # a member of the ISR is not at the end
         self._small: dict[PartitionKey, float] = {}  # an ISR that may grow: when to look at it
         self._leader_watches: list[LeaderWatch] = []
         self._change_watches: list[Callable[[PartitionKey, Change], None]] = []
         self._tokens = itertools.count(1)
         self._answers: dict[int, Callable[[steps.Answer], None]] = {}
+        self._deletes: dict[int, Callable[[steps.Deleted], None]] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._events = PartitionEvents(plane.emit)
         self.isr = IsrChanges(plane, self._isr_answered)
@@ -110,6 +119,7 @@ class Partitions(Service):
         self._clean = self._clean_mark.take()
         self._checkpointed = self._checkpoint.load()
         self._saved = dict(self._checkpointed)
+        self._starts.load()
         self._on_disk = {key for each in self._root.iterdir() if (key := partition_of(each))}
         self._unchecked = set() if self._clean else set(self._on_disk)
         self._tasks = [self._plane.spawn(self._tick()), self._plane.spawn(self._save_often())]
@@ -124,6 +134,7 @@ class Partitions(Service):
             task.cancel()
         self.isr.close()
         self.fetchers.close()
+        await self._starts.close()
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(None, self._files.sync)
         await loop.run_in_executor(None, self._checkpoint.save, self._high_watermarks())
@@ -223,13 +234,16 @@ class Partitions(Service):
             del self._hosted[key]
             self._on_disk.discard(key)
             self._checkpointed.pop(key, None)
+            self._starts.forget(key)
             if hosted.log is not None:
                 hosted.log.delete()
 
     def _open(self, key: PartitionKey) -> Hosted:
         """The replica, with what is on disk of it."""
         self._unchecked.discard(key)
-        log = self._open_log(key, exists=True) if key in self._on_disk else None
+        on_disk = key in self._on_disk
+        written = on_disk or self._starts.of(key)  # a log that begins later may hold nothing
+        log = self._open_log(key, exists=on_disk) if written else None
         checkpoint = self._checkpointed.pop(key, LOG_START)
         state = NOTHING if log is None else recovered(log.recovered, checkpoint)
         hosted = self._hosted[key] = Hosted(state, log)
@@ -242,10 +256,12 @@ class Partitions(Service):
             segment_bytes=self.number(key[0], "segment.bytes"),
             check=not self._clean,
             exists=exists,
+            start_offset=self._starts.of(key),
         )
 
     def _delete_files(self, key: PartitionKey) -> None:
         """Of a partition that is gone, or not ours any more."""
+        self._starts.forget(key)
         if key in self._on_disk:
             self._on_disk.discard(key)
             self._unchecked.discard(key)
@@ -300,10 +316,22 @@ class Partitions(Service):
                 producers = hosted.log.truncate(end_offset)
                 self._events.truncated(key, end_offset)
                 self.feed(key, hosted, steps.Reread(producers))
+            case steps.Restart(start_offset):
+                if hosted.log is None:
+                    hosted.log = self._open_log(key, exists=False)
+                hosted.log.restart(start_offset)
+                self._events.began(key, start_offset, dropped=True)
+            case steps.SaveStart(start_offset):
+                self._starts.save(key, start_offset)
+            case steps.DropBelow(start_offset):
+                if hosted.log is not None:
+                    hosted.log.drop_below(start_offset)
             case steps.Answer(token):
                 answer = self._answers.pop(token, None)
                 if answer is not None:
                     answer(effect)
+            case steps.Deleted(token):
+                self._deletes.pop(token)(effect)
             case steps.Propose(proposal):
                 self.isr.propose(key, proposal)
 
@@ -314,13 +342,19 @@ class Partitions(Service):
         if was != now:
             self._role_changed(key, was, now)
         moved = before.high_watermark != after.high_watermark
+        begins_later = before.log.start_offset != after.log.start_offset
+        if before.saved_start != after.saved_start:
+            self._events.began(key, after.saved_start, dropped=False)
+            if isinstance(after.role, Following):  # its leader waits to hear of that
+                self.fetchers.follow(key, after.role.leader_id)
         if isinstance(after.role, Leading):
             if moved:
                 self._events.high_watermark(key, after.high_watermark, now.leader_epoch)
             self._look_after(key, before, after, after.role)
         grown = before.log.end_offset != after.log.end_offset
-        if moved or grown or was != now:
-            change = Change.LOG if grown or was != now else Change.HIGH_WATERMARK
+        if moved or grown or begins_later or was != now:
+            log_changed = grown or begins_later or was != now
+            change = Change.LOG if log_changed else Change.HIGH_WATERMARK
             for watch in self._change_watches:
                 watch(key, change)
             for waiter in list(hosted.waiters or ()):
@@ -330,7 +364,7 @@ class Partitions(Service):
         self, key: PartitionKey, before: PartitionState, after: PartitionState, role: Leading
     ) -> None:
         """Note what a leader has to be ticked for."""
-        if role.waiting:
+        if leader.waited_for(after):
             self._waited_for.add(key)
         if key not in self._lagging and leader.lagging(after):
             self._lagging.add(key)
@@ -353,6 +387,11 @@ class Partitions(Service):
         if leads or was.role == "leader":
             for watch in self._leader_watches:
                 watch(*key, leads, now.leader_epoch)
+
+    def _start_saved(self, key: PartitionKey, offset: Offset) -> None:
+        hosted = self._hosted.get(key)
+        if hosted is not None:
+            self.feed(key, hosted, steps.StartSaved(offset))
 
     def _isr_answered(self, key: PartitionKey, event: steps.IsrAnswered) -> None:
         hosted = self._hosted.get(key)
@@ -446,6 +485,23 @@ class Partitions(Service):
         )
         self.feed(key, hosted, event)
 
+    def delete_records(
+        self,
+        key: PartitionKey,
+        before: Offset,
+        timeout_ms: int,
+        answer: Callable[[steps.Deleted], None],
+    ) -> None:
+        """Let a log begin at `before`; `answer` is called once, now or when it does on all that
+        are in sync."""
+        hosted = self._hosted.get(key)
+        token = next(self._tokens)
+        if hosted is None:
+            answer(steps.Deleted(token, ErrorCode.not_leader_or_follower))
+            return
+        self._deletes[token] = answer
+        self.feed(key, hosted, steps.DeleteRecords(token, before, now_ms() + timeout_ms))
+
     async def append(
         self,
         topic_id: uuid.UUID,
@@ -463,7 +519,9 @@ class Partitions(Service):
 
         self.produce((topic_id, partition), records, acks, timeout_ms, done)
         answer = await future
-        return Appended(answer.code, answer.base_offset)
+        hosted = self._hosted.get((topic_id, partition))
+        start = LOG_START if hosted is None else hosted.state.log.start_offset
+        return Appended(answer.code, answer.base_offset, start)
 
     def read_committed(
         self, topic_id: uuid.UUID, partition: PartitionIndex, from_offset: Offset

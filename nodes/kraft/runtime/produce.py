@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kio.schema.errors import ErrorCode
 
 from nodes.kraft.group.config import INTERNAL_TOPICS
-from nodes.kraft.ids import PartitionIndex
+from nodes.kraft.ids import NO_OFFSET, PartitionIndex
 from nodes.kraft.net.listener import NO_ANSWER, RequestContext
 from nodes.kraft.partition.answers import Fields, refused, response
 from nodes.kraft.partition.steps import ALL, Answer
@@ -121,7 +121,16 @@ class _Produced:
             return {"error_code": code, "current_leader": self._leader(*which)}
         if code != ErrorCode.none:
             return {"error_code": code}
-        return {"error_code": code, "base_offset": answer.base_offset, "log_start_offset": 0}
+        return {
+            "error_code": code,
+            "base_offset": answer.base_offset,
+            "log_start_offset": self._log_start(*which),
+        }
+
+    def _log_start(self, topic: str, number: PartitionIndex) -> int:
+        topic_id = self._plane.image().topic_ids.get(topic)
+        hosted = None if topic_id is None else self._partitions.get((topic_id, number))
+        return NO_OFFSET if hosted is None else hosted.state.log.start_offset
 
     def _leader(self, topic: str, number: PartitionIndex) -> Fields:
         """Whom to ask instead (KIP-951)."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kio.schema.errors import ErrorCode
 
-from nodes.kraft.ids import NO_EPOCH, BrokerEpoch, BrokerId, LeaderEpoch, Offset
+from nodes.kraft.ids import LOG_START, NO_EPOCH, BrokerEpoch, BrokerId, LeaderEpoch, Offset
 from nodes.kraft.metadata.image import Image, PartitionKey
 from nodes.kraft.partition import leader, steps
 from nodes.kraft.partition.answers import Fields
@@ -26,7 +26,7 @@ MAX_BYTES: Final = 8 * 2**20
 class Asked:
     """A partition of a fetch. `code` not 0: it is not to be read, whatever it has.
     `leader_epoch` and `last_epoch` are -1 where they are not told. `anywhere`: of this replica,
-    whether it leads or not."""
+    whether it leads or not. `start_offset`: where a follower's own log begins."""
 
     key: PartitionKey | None
     code: ErrorCode
@@ -35,6 +35,7 @@ class Asked:
     last_epoch: LeaderEpoch
     max_bytes: int
     anywhere: bool = False
+    start_offset: Offset = LOG_START
 
     def judged(self, hosted: Hosted) -> leader.Judged:
         if self.anywhere:
@@ -51,6 +52,7 @@ def asked(key: PartitionKey | None, code: ErrorCode, wire: FetchPartition) -> As
         Offset(wire.fetch_offset),
         LeaderEpoch(getattr(wire, "last_fetched_epoch", -1)),
         int(wire.partition_max_bytes),
+        start_offset=max(LOG_START, Offset(getattr(wire, "log_start_offset", LOG_START))),
     )
 
 
@@ -74,6 +76,7 @@ class Follower:
             wanted.offset,
             registered=NO_EPOCH if broker is None else broker.epoch,
             active=broker is not None and not broker.fenced,
+            start_offset=wanted.start_offset,
         )
         code = leader.check_replica(hosted.state, event)
         if code == ErrorCode.none and wanted.judged(hosted) == leader.VALID:
@@ -104,7 +107,10 @@ class Reading:
             return self._refused(wanted, wanted.code or self._why_not(wanted))
         judged = wanted.judged(hosted)
         if judged.code != ErrorCode.none:
-            return self._refused(wanted, judged.code)
+            said = self._refused(wanted, judged.code)
+            if judged.code == ErrorCode.offset_out_of_range and self._follower:
+                said["log_start_offset"] = hosted.state.log.start_offset  # where it can begin anew
+            return said
         said = self.without_records(hosted)
         if judged.diverging is not None:
             self.urgent = True
@@ -123,7 +129,7 @@ class Reading:
             "error_code": ErrorCode.none,
             "high_watermark": hosted.state.high_watermark,
             "last_stable_offset": hosted.state.high_watermark,
-            "log_start_offset": 0,
+            "log_start_offset": hosted.state.log.start_offset,
         }
 
     def _read(self, hosted: Hosted, wanted: Asked) -> bytes:

@@ -112,6 +112,7 @@ class _Session:
         self._news: dict[PartitionKey, None] = {}  # to be looked at
         self._quiet: dict[PartitionKey, None] = {}  # a high watermark to tell, with the next answer
         self._reported: dict[PartitionKey, int] = {}  # high watermarks
+        self._begins: dict[PartitionKey, int] = {}  # where logs begin that do not at 0, as told
         self._context: RequestContext[ReplicaFetchRequest] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._poked = False
@@ -178,6 +179,7 @@ class _Session:
         reading = Reading(self._plane, self._partitions, int(request.max_bytes), follower=True)
         said: list[PartitionAnswer] = []
         again: dict[PartitionKey, None] = {}
+        moved = False  # the beginning of a log, for which somebody may wait
         for key in self._news:
             if (wanted := self.asked.get(key)) is None:
                 continue
@@ -185,18 +187,31 @@ class _Session:
             reported = reading.of(wanted)
             if reading.full:
                 again[key] = None
-            elif _says_more(reported) or whole:
+            elif _says_more(reported) or self._begins_later(key, reported) or whole:
+                moved = moved or self._begins_later(key, reported)
                 said.append((*key, reported))
-                self._reported[key] = cast(int, reported.get("high_watermark", 0))
             else:
                 self._quiet[key] = None
-        if last or reading.urgent or reading.bytes >= request.min_bytes:
+        if last or moved or reading.urgent or reading.bytes >= request.min_bytes:
+            for topic_id, number, reported in said:
+                self._note((topic_id, number), reported)
             said += self._quietly(reading, said)
             self._news = again
             self._answered()
             self._plane.reply(context, fetch_response(request, ErrorCode.none, self.id, said))
         else:
             self._news = again | {(topic_id, number): None for topic_id, number, _ in said}
+
+    def _note(self, key: PartitionKey, reported: Fields) -> None:
+        """What the follower is told."""
+        self._reported[key] = cast(int, reported.get("high_watermark", 0))
+        if self._begins_later(key, reported):
+            self._begins[key] = cast(int, reported["log_start_offset"])
+
+    def _begins_later(self, key: PartitionKey, reported: Fields) -> bool:
+        """Whether the log begins elsewhere than the follower was told."""
+        begins = cast(int, reported.get("log_start_offset", -1))
+        return begins >= 0 and begins != self._begins.get(key, 0)
 
     def _quietly(self, reading: Reading, said: list[PartitionAnswer]) -> list[PartitionAnswer]:
         """The high watermarks that the follower has not been told yet. One whose log is not known

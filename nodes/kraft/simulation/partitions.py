@@ -235,6 +235,8 @@ class Partitions:
                 case steps.Truncate(end_offset):
                     del stored.batches[end_offset:]
                     self.feed(key, hosted, steps.Reread(producers_of(stored.batches)))
+                case steps.Restart():
+                    stored.batches.clear()  # nobody deletes records here: it begins at 0 again
                 case steps.Answer():
                     self._advanced(key, before, hosted)
                     self._answer(effect)

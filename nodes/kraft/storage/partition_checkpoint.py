@@ -1,7 +1,8 @@
-"""High watermarks written down, and whether the last shutdown was a clean one.
+"""Offsets of partitions written down, and whether the last shutdown was a clean one.
 
-Kafka's `replication-offset-checkpoint`: a version, the number of lines, and a line `topic
-partition offset` each; topics by their ids here, for a re-created one is another.
+Kafka's `replication-offset-checkpoint` (high watermarks) and `log-start-offset-checkpoint`: a
+version, the number of lines, and a line `topic partition offset` each; topics by their ids here,
+for a re-created one is another.
 """
 
 import threading
@@ -14,18 +15,20 @@ from nodes.kraft.ids import Offset, PartitionIndex
 from nodes.kraft.storage.errors import StorageError
 from nodes.kraft.storage.files import replace_file, sync_directory
 
+HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
+LOG_STARTS: Final = "log-start-offset-checkpoint"
 _VERSION: Final = "0"
 
 
 class Checkpoint:
-    """`<directory>/replication-offset-checkpoint`."""
+    """The file of that name: an offset for each partition."""
 
-    def __init__(self, directory: Path) -> None:
-        self._path = directory / "replication-offset-checkpoint"
+    def __init__(self, directory: Path, name: str) -> None:
+        self._path = directory / name
         self._lock = threading.Lock()
 
     def load(self) -> dict[tuple[uuid.UUID, PartitionIndex], Offset]:
-        """Partition to high watermark; empty where there is no file. Raises `StorageError`."""
+        """Partition to offset; empty where there is no file. Raises `StorageError`."""
         if not self._path.exists():
             return {}
         try:

@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from kio.schema.delete_groups.v0 import request as delete_groups_v0
     from kio.schema.delete_groups.v1 import request as delete_groups_v1
     from kio.schema.delete_groups.v2 import request as delete_groups_v2
+    from kio.schema.delete_records.v0 import request as delete_records_v0
+    from kio.schema.delete_records.v1 import request as delete_records_v1
+    from kio.schema.delete_records.v2 import request as delete_records_v2
     from kio.schema.delete_topics.v1 import request as delete_topics_v1
     from kio.schema.delete_topics.v2 import request as delete_topics_v2
     from kio.schema.delete_topics.v3 import request as delete_topics_v3
@@ -360,6 +363,11 @@ if TYPE_CHECKING:
         | init_producer_id_v3.InitProducerIdRequest
         | init_producer_id_v4.InitProducerIdRequest
     )
+    DeleteRecordsRequest: TypeAlias = (
+        delete_records_v0.DeleteRecordsRequest
+        | delete_records_v1.DeleteRecordsRequest
+        | delete_records_v2.DeleteRecordsRequest
+    )
     OffsetForLeaderEpochRequest: TypeAlias = (
         offset_for_leader_epoch_v2.OffsetForLeaderEpochRequest
         | offset_for_leader_epoch_v3.OffsetForLeaderEpochRequest
@@ -473,6 +481,16 @@ if TYPE_CHECKING:
         | list_offsets_v7.ListOffsetsPartition
         | list_offsets_v8.ListOffsetsPartition
     )
+    DeleteRecordsTopic: TypeAlias = (
+        delete_records_v0.DeleteRecordsTopic
+        | delete_records_v1.DeleteRecordsTopic
+        | delete_records_v2.DeleteRecordsTopic
+    )
+    DeleteRecordsPartition: TypeAlias = (
+        delete_records_v0.DeleteRecordsPartition
+        | delete_records_v1.DeleteRecordsPartition
+        | delete_records_v2.DeleteRecordsPartition
+    )
     OffsetForLeaderTopic: TypeAlias = (
         offset_for_leader_epoch_v2.OffsetForLeaderTopic
         | offset_for_leader_epoch_v3.OffsetForLeaderTopic
@@ -571,7 +589,11 @@ if TYPE_CHECKING:
     """A DescribeAcls request is one filter itself."""
 
     PartitionRequest: TypeAlias = (
-        ProduceRequest | FetchRequest | ListOffsetsRequest | OffsetForLeaderEpochRequest
+        ProduceRequest
+        | FetchRequest
+        | ListOffsetsRequest
+        | DeleteRecordsRequest
+        | OffsetForLeaderEpochRequest
     )
     """What the leaders of partitions are asked."""
     GroupRequest: TypeAlias = (

@@ -14,7 +14,7 @@ from nodes.kafka_files.properties import read_properties
 from nodes.kafka_files.quorum_state import QUORUM_STATE, QuorumState, read_quorum_state
 from nodes.kraft.ids import PartitionIndex
 from nodes.kraft.raft.state import QuorumState as OurState
-from nodes.kraft.storage.partition_checkpoint import Checkpoint
+from nodes.kraft.storage.partition_checkpoint import HIGH_WATERMARKS, Checkpoint
 from nodes.kraft.storage.quorum_state import QuorumStateFile
 
 # --- checkpoints --------------------------------------------------------------------------
@@ -40,7 +40,7 @@ def test_offsets_are_read() -> None:
 
 def test_what_our_node_checkpoints_is_read(tmp_path: Path) -> None:
     offsets = {(uuid.UUID(int=n), PartitionIndex(n)): n * 2**40 for n in range(5)}
-    Checkpoint(tmp_path).save(offsets)
+    Checkpoint(tmp_path, HIGH_WATERMARKS).save(offsets)
     found = read_offsets((tmp_path / "replication-offset-checkpoint").read_bytes())
     assert found.wrong is None
     assert [tuple(row.values()) for row in found.table.to_pylist()] == [

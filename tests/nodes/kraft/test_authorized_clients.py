@@ -25,6 +25,11 @@ from kafka.admin import (
 from kafka.admin import ResourceType as KafkaResourceType
 from kio.schema.create_acls.v3.request import AclCreation, CreateAclsRequest
 from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequest
+from kio.schema.delete_records.v2.request import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from kio.schema.describe_cluster.v1.request import DescribeClusterRequest
 from kio.schema.envelope.v0.request import EnvelopeRequest
 from kio.schema.metadata.v12.request import MetadataRequest, MetadataRequestTopic
@@ -118,6 +123,24 @@ def test_clients_see_what_the_rules_let_them(guarded: Loopback) -> None:
     eventually(lambda: {"seen", "hidden"} <= set(ask("b2")))
     eventually(lambda: ask("b1") == {"seen": 0})
     assert ask("b1", "seen", "hidden", "missing") == {"seen": 0, "hidden": 29, "missing": 29}
+
+
+def test_records_are_deleted_by_whom_the_rules_let(guarded: Loopback) -> None:
+    """DELETE on the topic, as in Kafka; who may not is not told whether the topic is there."""
+    assert list(codes(forwarded(guarded, create("kept"), ("User", "root")))) == [0]
+
+    def ask(broker: str, topic: str) -> int:
+        partition = blank(DeleteRecordsPartition, partition_index=0, offset=-1)
+        wanted = blank(DeleteRecordsTopic, name=topic, partitions=(partition,))
+        timeout = i32Timedelta.parse(datetime.timedelta(seconds=5))
+        request = DeleteRecordsRequest(topics=(wanted,), timeout=timeout)
+        return int(call(guarded.client[broker], request).topics[0].partitions[0].error_code)
+
+    eventually(lambda: {ask("b1", "kept"), ask("b2", "kept")} <= {29, 0, 6})
+    assert (ask("b1", "kept"), ask("b1", "missing"), ask("b2", "missing")) == (29, 29, 3)
+    allow(guarded, "kept", 6, "User:ANONYMOUS")
+    eventually(lambda: ask("b1", "kept") in (0, 6))
+    assert 0 in (ask("b1", "kept"), ask("b2", "kept"))
 
 
 def may_see_rules(cluster: Loopback) -> None:

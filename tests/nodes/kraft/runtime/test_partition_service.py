@@ -32,7 +32,7 @@ from nodes.kraft.runtime.offsets import Offsets
 from nodes.kraft.runtime.partitions import NotLeader, Partitions
 from nodes.kraft.runtime.reading import Asked, Reading
 from nodes.kraft.storage.errors import StorageError
-from nodes.kraft.storage.partition_checkpoint import Checkpoint
+from nodes.kraft.storage.partition_checkpoint import HIGH_WATERMARKS, Checkpoint
 from nodes.kraft.wire import records
 from tests.nodes.kraft.partition.batch_making import encoded
 
@@ -189,14 +189,14 @@ def test_a_former_lifes_leadership_is_not_taken_up(tmp_path: Path) -> None:
             await service.commit(image_of({0: led(), 1: led(isr=(4, 5))}))
             await service.append(0)
             await service.append(1)
-        before = Checkpoint(tmp_path).load()
+        before = Checkpoint(tmp_path, HIGH_WATERMARKS).load()
         assert before == {(TOPIC, 0): 2}
         async with Service(tmp_path) as service:
             service.plane.epoch = 8
             await service.commit(image_of({1: led(epoch=3)}))
             assert service.partitions.get((TOPIC, 1)) is None
             assert service.plane.events == []
-        assert Checkpoint(tmp_path).load() == before
+        assert Checkpoint(tmp_path, HIGH_WATERMARKS).load() == before
         async with Service(tmp_path) as service:
             service.plane.epoch = 8
             await service.commit(image_of({0: led(5, 4), 1: led(5, 4)}, epoch=8))

@@ -14,8 +14,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nodes.kraft.partition.batches import Batch, batch_size, placed, read_batch
+from nodes.kraft.partition.state import NO_LOG, empty_log
 from nodes.kraft.storage.errors import StorageError
-from nodes.kraft.storage.partition_checkpoint import Checkpoint, CleanShutdown
+from nodes.kraft.storage.partition_checkpoint import HIGH_WATERMARKS, Checkpoint, CleanShutdown
 from nodes.kraft.storage.partition_files import Files
 from nodes.kraft.storage.partition_log import PartitionLog, directory_of, partition_of
 from tests.nodes.kraft.partition.batch_making import batch
@@ -23,10 +24,21 @@ from tests.nodes.kraft.partition.batch_making import batch
 TOPIC = uuid.UUID(int=77)
 
 
-def opened(path: Path, *, segment_bytes: int = 400, check: bool = True) -> PartitionLog:
+def opened(
+    path: Path, *, segment_bytes: int = 400, check: bool = True, start: int = 0
+) -> PartitionLog:
     return PartitionLog(
-        Files(), directory_of(path, TOPIC, 0), segment_bytes=segment_bytes, check=check
+        Files(),
+        directory_of(path, TOPIC, 0),
+        segment_bytes=segment_bytes,
+        check=check,
+        start_offset=start,
     )
+
+
+def segments(path: Path) -> list[int]:
+    """The offsets with which the files begin."""
+    return sorted(int(each.stem) for each in directory_of(path, TOPIC, 0).glob("*.log"))
 
 
 def filled(log: PartitionLog, *sizes: int, epoch: int = 0) -> list[Batch]:
@@ -153,14 +165,14 @@ def test_offsets_by_time(tmp_path: Path) -> None:
     log = opened(tmp_path)
     for times in ((10, 20), (15, 40), (30,), (35, 40)):
         log.append(placed(batch(len(times), times=times), log.end_offset, 0))
-    assert log.find_time(0, 7) == (0, 10)
-    assert log.find_time(11, 7) == (1, 20)
-    assert log.find_time(21, 7) == (3, 40)
-    assert log.find_time(41, 7) is None
-    assert log.find_time(21, 2) is None
-    assert log.latest_time(7) == (3, 40)
-    assert log.latest_time(2) == (1, 20)
-    assert log.latest_time(0) is None
+    assert log.find_time(0, 0, 7) == (0, 10)
+    assert log.find_time(11, 0, 7) == (1, 20)
+    assert log.find_time(21, 0, 7) == (3, 40)
+    assert log.find_time(41, 0, 7) is None
+    assert log.find_time(21, 0, 2) is None
+    assert log.latest_time(0, 7) == (3, 40)
+    assert log.latest_time(0, 2) == (1, 20)
+    assert log.latest_time(0, 0) is None
 
 
 def test_descriptors_are_bounded(tmp_path: Path) -> None:
@@ -195,12 +207,74 @@ def test_a_segment_behind_a_gap_is_dropped(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("*/*.log"))) == 1
 
 
+def test_segments_below_the_start_are_deleted_but_for_the_last(tmp_path: Path) -> None:
+    log = opened(tmp_path)
+    filled(log, *[1] * 20)
+    bases = segments(tmp_path)
+    assert len(bases) > 3
+    log.drop_below(bases[2] - 1)
+    assert segments(tmp_path) == bases[1:]
+    assert read_batch(log.read(bases[2] - 1, 20, 10)).base_offset == bases[2] - 1
+    log.drop_below(20)
+    assert segments(tmp_path) == bases[-1:]
+    assert log.end_offset == 20
+
+
+def test_a_log_is_recovered_from_its_start_on(tmp_path: Path) -> None:
+    log = opened(tmp_path)
+    made = filled(log, *[1] * 10, epoch=2) + filled(log, *[1] * 10, epoch=3)
+    bases, start = segments(tmp_path), 8
+    recovered = opened(tmp_path, start=start).recovered  # the node died before it deleted anything
+    assert (recovered.start_offset, recovered.end_offset) == (start, 20)
+    assert recovered.epochs == ((2, start), (3, 10))
+    assert segments(tmp_path) == bases[bases.index(max(b for b in bases if b <= start)) :]
+    again = opened(tmp_path, start=start)
+    assert again.recovered == recovered
+    assert again.read(start, 20, 1) == made[start].data
+
+
+def test_a_log_that_lost_all_from_its_start_on_begins_anew(tmp_path: Path) -> None:
+    filled(opened(tmp_path), *[1] * 10)
+    log = opened(tmp_path, start=15)
+    assert log.recovered == empty_log(15)
+    assert segments(tmp_path) == []
+    filled(log, 1)
+    assert segments(tmp_path) == [15]
+    assert opened(tmp_path, start=15).recovered.end_offset == 16
+    # Without its start nothing says that what is missing was deleted.
+    assert opened(tmp_path).recovered == NO_LOG
+
+
+def test_a_log_that_begins_anew_and_one_cut_back_to_its_start(tmp_path: Path) -> None:
+    log = opened(tmp_path)
+    filled(log, *[1] * 10)
+    log.restart(50)
+    assert (segments(tmp_path), log.end_offset) == ([], 50)
+    filled(log, 2)
+    log.truncate(50)
+    assert log.end_offset == 50
+    filled(log, 3)
+    assert (segments(tmp_path), log.end_offset) == ([50], 53)
+
+
+def test_times_are_looked_for_from_the_start_on(tmp_path: Path) -> None:
+    log = opened(tmp_path)
+    log.append(placed(batch(3, times=(30, 10, 20)), 0, 0))
+    log.append(placed(batch(1, times=(15,)), 3, 0))
+    assert log.find_time(25, 0, 4) == (0, 30)
+    assert log.find_time(25, 1, 4) is None
+    assert log.find_time(12, 1, 4) == (2, 20)
+    assert log.find_time(12, 3, 4) == (3, 15)
+    assert log.latest_time(0, 4) == (0, 30)
+    assert log.latest_time(3, 4) == (3, 15)
+
+
 def test_the_checkpoint_of_high_watermarks(tmp_path: Path) -> None:
-    checkpoint = Checkpoint(tmp_path)
+    checkpoint = Checkpoint(tmp_path, HIGH_WATERMARKS)
     assert checkpoint.load() == {}
     offsets = {(TOPIC, 3): 17, (uuid.UUID(int=5), 0): 1}
     checkpoint.save(offsets)
-    assert Checkpoint(tmp_path).load() == offsets
+    assert Checkpoint(tmp_path, HIGH_WATERMARKS).load() == offsets
     (tmp_path / "replication-offset-checkpoint").write_text("0\n2\nx y z\n")
     with pytest.raises(StorageError):
         checkpoint.load()
