@@ -14,6 +14,8 @@ and by where a new member begins. The clauses:
 5. Nobody is told an offset that nobody had begun to commit.
 6. No committed offset is beyond the end of its partition.
 7. What was acknowledged below where the group has read to its end was handed to a member.
+8. Once a process has joined under an instance id, an earlier one of the instance is refused.
+9. A static member that comes back in time goes on in its generation, with its part (KIP-345).
 
 Generations are those of the classic protocol, one for all members. A group that does not begin at a
 partition's beginning is not asked for what it read there; offsets that are committed otherwise
@@ -25,6 +27,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeAlias
 
+from checkers.folds.instances import acts_of_the_fenced, of_instances, timely_returns
 from checkers.folds.sweeps import falls
 from checkers.folds.values import (
     fetch_from,
@@ -109,8 +112,40 @@ DELIVERED: Final = Clause(
     blind="partitions of topics of which the group was given none",
 )
 
+FENCED: Final = Clause(
+    name="instances-fenced",
+    says="Once a process has joined under an instance id, no commit or heartbeat of an earlier "
+    "process of the instance is taken",
+    compares="commits and heartbeats of such a process, taken or refused as stale",
+    floor=2,
+    because="each alone would have been enough; the second one is not the first one's luck",
+    sources=(CLIENTS,),
+    blind="such a commit whose answer is lost; heartbeats that another node takes than the one "
+    "that had let the later process in",
+)
+RETURNS: Final = Clause(
+    name="returns-keep-the-part",
+    says="A static member that comes back in time goes on in its generation, with its part",
+    compares="joins of an instance, alone in its group, while the session of its process before "
+    "surely ran",
+    floor=2,
+    because="each alone would have been enough; the second one is not the first one's luck",
+    sources=(CLIENTS,),
+    blind="groups of several members, where others may have begun a generation",
+)
+
 JOINS: Final = ("join", "assignment")
-FS: Final = (*JOINS, "commit", "committed", "fetch", "list-offsets", "produce")
+FS: Final = (
+    *JOINS,
+    "beat",
+    "commit",
+    "committed",
+    "fetch",
+    "leave",
+    "list-offsets",
+    "produce",
+)
+WORDS: Final = {"beat": "heartbeat", "commit": "commit"}
 FINAL: Final = "final"
 NEVER: Final = 2**62
 MOST: Final = 5
@@ -130,7 +165,8 @@ class Seen(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Membership:
     """Somebody was told its part of a generation. `late`: at any time before it said so. `since`:
-    the operation, from the join on to which it was told."""
+    the operation, from the join on to which it was told. `owner`: the member, or its instance, of
+    which one process follows another."""
 
     operation: Operation
     since: Operation
@@ -138,6 +174,7 @@ class Membership:
     member: str
     generation: int
     assigned: Sequence[str]
+    owner: str
     late: bool
 
 
@@ -198,8 +235,8 @@ class End:
 @dataclass(frozen=True, slots=True)
 class GroupRun:
     """What a run shows of groups. `commits`: those that may have been taken; `refused`: those that
-    were refused as stale. `began`: places at whose beginning a member has begun; `ends`,
-    `acknowledged`: by key."""
+    were refused as stale. `began`: places at whose beginning a member has begun; `static`: all
+    operations of groups with static members; `ends`, `acknowledged`: by key."""
 
     memberships: Sequence[Membership]
     commits: Sequence[Commit]
@@ -207,6 +244,7 @@ class GroupRun:
     answers: Sequence[CommittedAnswer]
     reads: Sequence[Read]
     began: frozenset[Place]
+    static: Sequence[Operation] = ()
     ends: Mapping[str, Sequence[End]] = field(default_factory=dict)
     acknowledged: Mapping[str, Sequence[tuple[int, Operation]]] = field(default_factory=dict)
 
@@ -265,6 +303,7 @@ def group_run(operations: Iterable[Operation]) -> GroupRun:
         ],
         reads=[_read(each) for each in reads],
         began=frozenset(each.place for each in positions if each.offset is None),
+        static=of_instances(each for own in by_f.values() for each in own),
         ends=_ends([*by_f["produce"], *by_f["fetch"], *by_f["list-offsets"]]),
         acknowledged=_acknowledged(by_f["produce"]),
     )
@@ -295,6 +334,7 @@ def _membership(join: Operation, since: Operation, *, late: bool) -> Membership:
         *_who(join),
         int(joined(join)["generation"]),
         [str(key) for key in joined(join).get("assigned") or ()],
+        group_request(join).get("instance") or _who(join)[1],
         late=late,
     )
 
@@ -366,11 +406,11 @@ def one_owner(run: GroupRun) -> Seen:
     first: dict[tuple[str, int, str], Membership] = {}
     found: dict[tuple[str, int, str], Finding] = {}
     for each in run.memberships:
-        members[each.group, each.generation].add(each.member)
+        members[each.group, each.generation].add(each.owner)
         for key in each.assigned:
             where = (each.group, each.generation, key)
             owner = first.setdefault(where, each)
-            if owner.member != each.member and where not in found:
+            if owner.owner != each.owner and where not in found:
                 found[where] = finding(
                     f"in generation {each.generation} of group {each.group}, {key} belongs to "
                     f"{owner.member} by operation {owner.operation.index}, and to {each.member} by "
@@ -675,6 +715,55 @@ def _to_the_end(reads: Iterable[Read]) -> Read | None:
     return max(ends, key=lambda each: each.position, default=None)
 
 
+# --- 8, 9: static members -----------------------------------------------------------------
+
+
+def instances_fenced(run: GroupRun) -> Seen:
+    late = list(acts_of_the_fenced(run.static))
+    judged = [each for each in late if each[1].ok or (each[1].failed and each[1].asserts == STALE)]
+    found = [
+        finding(
+            f"group {group_request(act)['group']}: a {WORDS[act.f]} (operation {act.index}) was "
+            f"taken from a former process of {group_request(act).get('instance')}, "
+            f"{group_request(act).get('member')}, after {group_request(join).get('member')} had "
+            f"joined in its place (operation {join.index})",
+            [join, act],
+        )
+        for join, act in judged
+        if act.ok
+    ]
+    hardly = "clients hardly spoke for a former process of an instance"
+    return Seen(hardly if len(late) < FENCED.floor else len(judged), found)
+
+
+def returns_keep_the_part(run: GroupRun) -> Seen:
+    returns = list(timely_returns(run.static))
+    found = [
+        finding(
+            f"group {group_request(after)['group']}: {group_request(after).get('instance')} came "
+            f"back in generation {joined(after)['generation']} with the part "
+            f"{joined(after).get('part')} (operation {after.index}), and had the part "
+            f"{joined(before).get('part')} in generation {joined(before)['generation']} (operation "
+            f"{before.index}), which its session had not outlived",
+            [before, after],
+        )
+        for before, after in returns
+        if _given(before) != _given(after)
+    ]
+    joins = Counter(
+        (group_request(each)["group"], group_request(each)["instance"])
+        for each in run.static
+        if each.f == "join" and "instance" in group_request(each)
+    )
+    few = max(joins.values(), default=0) <= RETURNS.floor
+    why = "no static member was restarted twice" if few else ""
+    return Seen(RETURNS.count(len(returns), why), found)
+
+
+def _given(join: Operation) -> tuple[int, str | None]:
+    return joined(join)["generation"], joined(join).get("part")
+
+
 RULES: Final[Mapping[Clause, Rule]] = {
     ONE_OWNER: one_owner,
     OLD_GENERATIONS: old_generations_refused,
@@ -683,6 +772,8 @@ RULES: Final[Mapping[Clause, Rule]] = {
     MADE: commits_made,
     WITHIN_END: within_end,
     DELIVERED: delivered,
+    FENCED: instances_fenced,
+    RETURNS: returns_keep_the_part,
 }
 
 
@@ -690,7 +781,8 @@ class Groups(RunChecker):
     name = "groups"
     summary = (
         "A partition has one owner in a generation, no old generation commits or comes back, "
-        "commits are kept and within the log, and a group is handed all that was acknowledged"
+        "commits are kept and within the log, a group is handed all that was acknowledged, and a "
+        "static member has its place over a restart"
     )
     requires = frozenset({"group-operations"})
     clauses = tuple(RULES)

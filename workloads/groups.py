@@ -5,6 +5,8 @@ how far they came, and are told anew what to read whenever somebody comes or goe
 is killed, every few seconds. Somebody asks for what the group has committed, and somebody commits
 under the names of former members, in their generations, which must be refused. At the end all
 leave, and one new member reads what the group has yet to read.
+
+Beside them a few groups have one static member each, which is restarted all the time.
 """
 
 from __future__ import annotations
@@ -43,16 +45,20 @@ from workloads.kafka.operations.partitions import ListOffsets, Produce, partitio
 from workloads.kafka.operations.topics import CreateTopic
 from workloads.log import final_fetches
 from workloads.options import at_least
+from workloads.static_member import StaticMember
 
 LIBRARY: Final = "kafka-python"
 RELEASE: Final = 3
 """The first one that can go through a proxy."""
 GROUP: Final = "g"
+STATIC: Final = "static"
 FINAL_MEMBER: Final = "final"
 NS_PER_S: Final = 1_000_000_000
 COMMIT_SHARE: Final = 0.35
+STATIC_SHARE: Final = 0.25
+"""Of what they do who are no members: of static ones."""
 PRODUCE_SHARE, COMMITTED_SHARE, STALE_SHARE, METADATA_SHARE = 0.55, 0.15, 0.15, 0.07
-"""Of what they do who are no members; the rest are questions for ends of partitions."""
+"""Of what they do else; the rest are questions for ends of partitions."""
 MOVED: Final = frozenset({"REBALANCED", "POSITION_MOVED"})
 """Why a member has to be told anew what it reads."""
 GONE: Final = frozenset({"NO_MEMBER", "MEMBER_GONE", "MEMBER_SILENT"})
@@ -73,7 +79,8 @@ FINAL_ATTEMPTS: Final = 12
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupsOptions:
     """`members`: at a time, at most. `partitions`, `replicas`: of each topic. `session_ms`: after
-    which one that vanished is no member any more. `churn_s`: between two departures."""
+    which one that vanished is no member any more. `churn_s`: between two departures. `static`:
+    groups of one static member."""
 
     members: int = 3
     topics: int = 2
@@ -81,11 +88,13 @@ class GroupsOptions:
     replicas: int = 3
     session_ms: int = 3000
     churn_s: float = 5.0
+    static: int = 2
 
     def __post_init__(self) -> None:
         at_least(1, members=self.members, topics=self.topics)
         at_least(1, partitions=self.partitions, replicas=self.replicas)
         at_least(500, session_ms=self.session_ms)
+        at_least(0, static=self.static)
         if self.churn_s <= 0:
             raise ValueError(f"churn_s={self.churn_s:g}: it is above 0")
 
@@ -99,6 +108,19 @@ class GroupsOptions:
         """Of all partitions."""
         numbers = range(self.partitions)
         return [partition_key(topic, number) for topic in self.names for number in numbers]
+
+    @property
+    def static_members(self) -> Sequence[StaticMember]:
+        """Each of which commits of one partition."""
+        keys = self.keys
+        return [
+            StaticMember(
+                group=f"{STATIC}-{number}",
+                key=keys[number % len(keys)],
+                session_ms=self.session_ms,
+            )
+            for number in range(self.static)
+        ]
 
 
 class Groups(KafkaWorkload):
@@ -131,12 +153,14 @@ class Groups(KafkaWorkload):
 
     def generator(self, options: WorkloadOptions) -> Generator:
         return GroupOperations(
-            options=self._options, members_at_once=min(self._options.members, options.threads - 1)
+            options=self._options,
+            members_at_once=min(self._options.members, options.threads - 1),
+            static={each.group: each for each in self._options.static_members},
         )
 
     def final_generator(self, options: WorkloadOptions) -> Generator:
         """All of every partition; all members leave; one reads what the group has yet to read,
-        and what it committed in the end."""
+        and what it committed in the end, and the static ones."""
         keys = self._options.keys
         nobody = Membership(group=GROUP, member="").to_json()
         return phases(
@@ -144,6 +168,14 @@ class Groups(KafkaWorkload):
             each_thread(op("leave", value=nobody)),
             FinalMember(keys=tuple(keys)),
             FinalReads(names=lambda: keys, f="committed", value=OfGroup(GROUP).to_json()),
+            *(
+                FinalReads(
+                    names=lambda key=each.key: (key,),  # type: ignore[misc]
+                    f="committed",
+                    value=OfGroup(each.group).to_json(),
+                )
+                for each in self._options.static_members
+            ),
             super().final_generator(options),
         )
 
@@ -251,7 +283,7 @@ class Member:
 class GroupOperations:
     """Endless. `members`: by process. `newest`: the newest generation that somebody was told of;
     `former`: memberships of older ones, and what they had read. `departed_ns`: when somebody went
-    last; they leave and vanish in turn, `departures` so far."""
+    last; they leave and vanish in turn, `departures` so far. `static`: by group."""
 
     options: GroupsOptions
     members_at_once: int
@@ -259,6 +291,7 @@ class GroupOperations:
     members: Mapping[Process, Member] = field(default_factory=dict)
     newest: int = -1
     former: tuple[Member, ...] = ()
+    static: Mapping[str, StaticMember] = field(default_factory=dict)
     departed_ns: int = 0
     departures: int = 0
     next_value: int = 1
@@ -312,6 +345,9 @@ class GroupOperations:
         return self.departures < EARLY and whole and any(member.positions.values())
 
     def _of_others(self, rng: random.Random) -> Invocation:
+        idle = [each for each in self.static.values() if each.asking is None]
+        if idle and rng.random() < STATIC_SHARE:
+            return rng.choice(idle).next(rng)
         draw, key = rng.random(), rng.choice(self.options.keys)
         # A commit in the present generation is as good as a heartbeat of whoever vanished.
         stale = [each for each in self.former if (each.generation or 0) < self.newest]
@@ -329,6 +365,9 @@ class GroupOperations:
 
     def _taken(self, chosen: Invocation) -> GroupOperations:
         after = replace(self, taken=self.taken + 1)
+        member = self._static_of(chosen)
+        if member is not None:
+            return replace(after, static={**self.static, member.group: member.begun(chosen)})
         if chosen.f == "produce":
             after = replace(after, next_value=self.next_value + 1)
         elif chosen.f == "join":
@@ -339,9 +378,22 @@ class GroupOperations:
             after = replace(after, departed_ns=chosen.time or 0, departures=self.departures + 1)
         return after
 
+    def _static_of(self, chosen: Invocation) -> StaticMember | None:
+        """The static member whose operation that is."""
+        value = chosen.value if isinstance(chosen.value, dict) else {}
+        return self.static.get(str(value.get("group"))) if "instance" in value else None
+
+    def _asking(self, process: Process) -> StaticMember | None:
+        """The static member for which the process is doing something."""
+        members = self.static.values()
+        return next((each for each in members if each.asked_by == process), None)
+
     def update(self, context: Context, event: Event) -> Generator:
         if event.type == "invoke":
             return self
+        static = self._asking(event.process)
+        if static is not None:
+            return replace(self, static={**self.static, static.group: static.after(event)})
         if event.f == "create":
             exists = event.type == "ok" or event.asserts == PRESENT
             return replace(self, created=self.created | {event.key}) if exists else self

@@ -252,20 +252,28 @@ class LogAnswer(TypedDict, total=False):
 
 
 class GroupRequest(TypedDict):
-    """Of a member. A commit says in which generation, and up to where it has read."""
+    """Of a member. A commit says in which generation, and up to where it has read. Of a static one:
+    `instance`; `id`, what the coordinator calls its process; of a join `session_ms`, how long that
+    is a member unheard."""
 
     group: str
     member: NotRequired[str]
     generation: NotRequired[int]
     offset: NotRequired[Offset]
+    instance: NotRequired[str]
+    id: NotRequired[str]
+    session_ms: NotRequired[int]
 
 
 class Joined(TypedDict):
-    """`positions`: key, and where the member goes on there."""
+    """`positions`: key, and where the member goes on there. `id`: what the coordinator calls it;
+    `part`: what a static one is given, in its group's own words."""
 
     generation: int
     assigned: NotRequired[Sequence[str] | None]
     positions: NotRequired[Sequence[tuple[str, Offset]] | None]
+    id: NotRequired[str]
+    part: NotRequired[str]
 
 
 # --- what an answer reveals beside its value ----------------------------------------------

@@ -20,13 +20,17 @@ from framework.plugins.outcomes import PRESENT, STALE
 from framework.plugins.system import NodeSpec
 from framework.plugins.workload import WorkloadOptions
 from framework.verdict import Verdict
-from workloads.groups import EARLY, PATIENCE, Groups, GroupsOptions
+from workloads.groups import EARLY, GROUP, PATIENCE, Groups, GroupsOptions
 
 KEYS = GroupsOptions().keys
 THREADS = 6
 MOST_RECORDS = 10
 LOCAL = ("leave", "crash")
-SAYS = {"TOPIC_ALREADY_EXISTS": PRESENT, "ILLEGAL_GENERATION": STALE}
+SAYS = {
+    "TOPIC_ALREADY_EXISTS": PRESENT,
+    "ILLEGAL_GENERATION": STALE,
+    "FENCED_INSTANCE_ID": STALE,
+}
 MAIN = 1500
 """Operations before the final phase."""
 
@@ -36,7 +40,9 @@ class ReferenceGroup:
     once. `lose`: the share of operations whose answer is lost, half of them after they took effect;
     whoever asked is then no member any more; none is lost from operation `calm` on. `forget`:
     commits are lost now and then; `old_generations`: their commits are taken. `waits`: the share of
-    joins and assignments that are told nothing yet, whose member stays all the same."""
+    joins and assignments that are told nothing yet, whose member stays all the same. `unfenced`:
+    former processes of static members do as they like; `restless`: the share of their returns that
+    begin a generation."""
 
     def __init__(
         self,
@@ -46,8 +52,13 @@ class ReferenceGroup:
         forget: float = 0.0,
         old_generations: bool = False,
         waits: float = 0.0,
+        unfenced: bool = False,
+        restless: float = 0.0,
     ) -> None:
         self.rng = random.Random(1)
+        self.unfenced, self.restless = unfenced, restless
+        self.static: dict[str, dict[str, Any]] = {}
+        """Group -> what its static member is told; no id where there is none."""
         self.waits = waits
         self.calm = calm
         self.lose, self.forget, self.old_generations = lose, forget, old_generations
@@ -78,11 +89,30 @@ class ReferenceGroup:
             self.generation += 1
 
     def _do(self, op: Event) -> Event:
-        result: Any = getattr(self, "_" + op.f.replace("-", "_"))(op)
+        value = op.value if isinstance(op.value, dict) else {}
+        of = self._of_instance if "instance" in value else None
+        result: Any = (of or getattr(self, "_" + op.f.replace("-", "_")))(op)
         if isinstance(result, str):
             ext = {"asserts": SAYS[result]} if result in SAYS else None
             return replace(op, type="fail", value=None, error=(result, ""), ext=ext)
         return replace(op, type="ok", value=result)
+
+    def _of_instance(self, op: Event) -> Any:
+        name, group = op.value["member"], op.value["group"]
+        now = self.static.setdefault(group, {"id": None, "generation": 0, "part": None})
+        if op.f == "join":
+            if now["id"] is None or self.rng.random() < self.restless:
+                now |= {"generation": now["generation"] + 1, "part": name}
+            now["id"] = f"id-{name}"
+            return {**now, "assigned": [], "positions": []}
+        if now["id"] != op.value["id"] and not self.unfenced:
+            return "FENCED_INSTANCE_ID"
+        if op.f == "leave":
+            now |= {"id": None, "generation": now["generation"] + 1}
+        elif op.f == "commit":
+            now["committed"] = op.value["offset"]
+            return op.value
+        return {}
 
     def _create(self, op: Event) -> Any:
         if op.key in self.topics:
@@ -147,6 +177,8 @@ class ReferenceGroup:
         return mine and op.value["generation"] == self.generation
 
     def _committed(self, op: Event) -> Any:
+        if op.value["group"] in self.static:
+            return {"offset": self.static[op.value["group"]].get("committed")}
         return {"offset": self.committed.get(str(op.key))}
 
     def _leave(self, op: Event) -> Any:
@@ -219,6 +251,8 @@ def test_a_member_goes_on_from_where_it_was_reported_and_commits_what_it_read() 
     position: dict[tuple[str, int, str], int] = {}
     moves = commits = 0
     for op, end in pairs(run(ReferenceGroup(lose=0.02))):
+        if isinstance(op.value, dict) and "instance" in op.value:
+            continue
         if op.f in ("join", "assignment") and end.type == "ok":
             for key, at in end.value["positions"]:
                 position[op.value["member"], end.value["generation"], key] = at
@@ -241,9 +275,9 @@ def test_a_member_goes_on_from_where_it_was_reported_and_commits_what_it_read() 
 def test_who_commits_under_another_name_is_in_an_older_generation() -> None:
     newest, stale = -1, 0
     for event in main_phase(ReferenceGroup()):
-        if event.type == "ok" and event.f in ("join", "assignment"):
+        if event.type == "ok" and event.f in ("join", "assignment") and "part" not in event.value:
             newest = max(newest, event.value["generation"])
-        elif event.type == "invoke" and event.f == "commit" and "id" in event.value:
+        elif event.type == "invoke" and event.f == "commit" and is_former(event.value):
             assert event.value["generation"] < newest
             assert event.value["offset"] > 0
             assert event.value["zombie"] == "former"
@@ -251,12 +285,44 @@ def test_who_commits_under_another_name_is_in_an_older_generation() -> None:
     assert stale > 25
 
 
+def is_former(value: dict[str, Any]) -> bool:
+    """A commit under the name of a member of the group that several have."""
+    return "id" in value and "instance" not in value
+
+
+def test_a_static_member_is_restarted_and_its_former_processes_speak_up() -> None:
+    """Each operation under the id that its process was given, the zombies' after another was."""
+    given: dict[str, str] = {}
+    latest: dict[str, str] = {}
+    seen = Counter[str]()
+    for op, end in pairs(main_phase(ReferenceGroup(lose=0.05), operations=3000)):
+        if not isinstance(op.value, dict) or "instance" not in op.value:
+            continue
+        group, member = op.value["group"], op.value["member"]
+        if op.f == "join":
+            assert member not in given and "id" not in op.value
+            given[member] = end.value["id"] if end.type == "ok" else ""
+            latest[group] = member if end.type == "ok" else ""
+            continue
+        assert op.value["id"] == given[member] != ""
+        assert (latest[group] == member) == ("zombie" not in op.value)
+        assert latest[group] != "" or op.f == "leave"
+        seen["zombie" if "zombie" in op.value else op.f] += 1
+        if op.f == "leave":
+            latest[group] = ""
+    assert min(seen[each] for each in ("zombie", "beat", "commit")) > 20 and seen["leave"] > 2, seen
+
+
 @pytest.mark.parametrize("lose", [0.0, 0.05])
 def test_in_the_end_the_group_has_read_and_committed_everything(lose: float) -> None:
     group = ReferenceGroup(lose=lose, calm=MAIN)
     history = run(group)
     assert group.committed == {key: len(log) for key, log in group.logs.items()}
-    asked = {str(op.key): end.value for op, end in pairs(history) if op.f == "committed"}
+    asked = {
+        str(op.key): end.value
+        for op, end in pairs(history)
+        if op.f == "committed" and op.value["group"] == GROUP
+    }
     assert asked == {key: {"offset": len(log)} for key, log in group.logs.items()}
 
 
@@ -280,6 +346,8 @@ def test_a_group_that_keeps_its_promises_is_valid(seed: int, lose: float) -> Non
     [
         (ReferenceGroup(old_generations=True), "a commit of generation"),
         (ReferenceGroup(forget=0.2), "is told that"),
+        (ReferenceGroup(unfenced=True), "was taken from a former process"),
+        (ReferenceGroup(restless=0.1), "came back in generation"),
     ],
 )
 def test_a_group_that_does_not_is_found_out(group: ReferenceGroup, says: str) -> None:
@@ -293,7 +361,7 @@ def test_who_is_answered_nothing_in_time_goes_on_waiting_and_does_not_leave() ->
     waited: dict[str, int] = {}
     in_turn = Counter[int]()
     for op, end in pairs(main_phase(ReferenceGroup(waits=0.6))):
-        if op.f not in ("join", "assignment", "leave", "crash"):
+        if op.f not in ("join", "assignment", "leave", "crash") or "instance" in op.value:
             continue
         name = op.value["member"]
         before = waited.pop(name, 0)
@@ -325,7 +393,8 @@ def test_a_short_run_has_generations_that_are_over(seed: int) -> None:
     outcome = judged(history)
     assert outcome.clauses["generations-rise"] >= 2
     assert outcome.clauses["old-generations-refused"] >= 2
-    assert [op.f for op, _ in pairs(history) if op.f in LOCAL][:EARLY] == ["leave"] * EARLY
+    departed = [op.f for op, _ in pairs(history) if op.f in LOCAL and "instance" not in op.value]
+    assert departed[:EARLY] == ["leave"] * EARLY
 
 
 def test_the_seed_fixes_the_schedule() -> None:

@@ -12,13 +12,18 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 from kio.schema.find_coordinator.v3.response import FindCoordinatorResponse
+from kio.schema.heartbeat.v4.response import HeartbeatResponse
+from kio.schema.join_group.v9.response import JoinGroupResponse
+from kio.schema.leave_group.v5 import response as leave
 from kio.schema.offset_commit.v8 import response as committed
 from kio.schema.offset_fetch.v7 import response as fetched
+from kio.schema.sync_group.v5.response import SyncGroupResponse
 from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import i32, i64
 from loopback_server import CLOSE, LoopbackServer
 
 from framework.history.event import Completion, Invocation
+from framework.plugins.outcomes import STALE
 from framework.plugins.system import NodeSpec
 from framework.testing.loopback import cluster_of
 from nodes.kraft.adapter.system import KraftSystem
@@ -53,6 +58,8 @@ class Coordinator:
         self.find_codes: list[int] = []
         self.codes: list[Any] = []
         self.offset = -1
+        self.sync_codes: list[Any] = []
+        self.leader, self.skips = "i-1", False
         self.seen: list[Any] = []
 
     def __call__(self, request: Any) -> Any:
@@ -94,6 +101,49 @@ class Coordinator:
         topic = fetched.OffsetFetchResponseTopic(name=TopicName("t"), partitions=(partition,))
         return fetched.OffsetFetchResponse(
             throttle_time=NO_THROTTLE, topics=(topic,), error_code=ErrorCode(code)
+        )
+
+    def JoinGroupRequest(self, request: Any) -> Any:
+        code = self.codes.pop(0) if self.codes else 0
+        return JoinGroupResponse(
+            throttle_time=NO_THROTTLE,
+            error_code=ErrorCode(code),
+            generation_id=i32(4),
+            protocol_type=request.protocol_type,
+            protocol_name=request.protocols[0].name,
+            leader=self.leader,
+            skip_assignment=self.skips,
+            member_id="i-1",
+            members=(),
+        )
+
+    def SyncGroupRequest(self, request: Any) -> Any:
+        code = self.sync_codes.pop(0) if self.sync_codes else 0
+        if code is CLOSE:
+            return CLOSE
+        given = request.assignments[0].assignment if request.assignments else b"before"
+        return SyncGroupResponse(
+            throttle_time=NO_THROTTLE,
+            error_code=ErrorCode(code),
+            protocol_type=None,
+            protocol_name=None,
+            assignment=given,
+        )
+
+    def HeartbeatRequest(self, request: Any) -> Any:
+        code = self.codes.pop(0) if self.codes else 0
+        return HeartbeatResponse(throttle_time=NO_THROTTLE, error_code=ErrorCode(code))
+
+    def LeaveGroupRequest(self, request: Any) -> Any:
+        (member,) = request.members
+        code = self.codes.pop(0) if self.codes else 0
+        own = leave.MemberResponse(
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id,
+            error_code=ErrorCode(code),
+        )
+        return leave.LeaveGroupResponse(
+            throttle_time=NO_THROTTLE, error_code=ErrorCode.none, members=(own,)
         )
 
     def of(self, kind: str) -> list[Any]:
@@ -211,6 +261,74 @@ def test_a_question_is_asked_again_where_nobody_knows_a_coordinator(
     broker.find_codes = [ErrorCode.coordinator_not_available]
     assert client.invoke(invoked("committed", KEY)).type == "ok"
     assert len(broker.of("FindCoordinator")) == 2
+
+
+# --- a static member ----------------------------------------------------------------------
+
+
+def static(f: str, key: str | None = None, **value: Any) -> Invocation:
+    return invoked(f, key, member="s", instance="i", **value)
+
+
+def of_process(f: str, key: str | None = None, **value: Any) -> Invocation:
+    return static(f, key, generation=4, id="i-0", **value)
+
+
+@pytest.mark.parametrize(
+    ("leader", "skips", "part"),
+    [("i-1", False, "s"), ("i-1", True, "before"), ("i-0", False, "before")],
+)
+def test_a_static_member_assigns_where_it_has_to(
+    client: GroupsClient, broker: Coordinator, leader: str, skips: bool, part: str
+) -> None:
+    broker.leader, broker.skips = leader, skips
+    done = client.invoke(static("join", session_ms=3000))
+    told = {"generation": 4, "assigned": [], "positions": [], "id": "i-1", "part": part}
+    assert (done.type, done.value, done.node) == ("ok", told, "b1")
+    (joined,), (synced,) = broker.of("JoinGroup"), broker.of("SyncGroup")
+    assert (joined.group_instance_id, joined.member_id) == ("i", "")
+    assert joined.session_timeout.total_seconds() == 3
+    assert (synced.group_instance_id, synced.member_id, synced.generation_id) == ("i", "i-1", 4)
+
+
+@pytest.mark.parametrize(
+    ("joined", "synced", "type_"),
+    [
+        (ErrorCode.rebalance_in_progress, 0, "fail"),
+        (ErrorCode.unknown_server_error, 0, "info"),
+        (0, ErrorCode.rebalance_in_progress, "info"),
+        (0, CLOSE, "info"),
+    ],
+)
+def test_one_that_was_let_in_may_be_a_member(
+    client: GroupsClient, broker: Coordinator, joined: Any, synced: Any, type_: str
+) -> None:
+    broker.codes, broker.sync_codes = [joined], [synced]
+    assert client.invoke(static("join", session_ms=3000)).type == type_
+    assert len(broker.of("JoinGroup")) == 1
+
+
+@pytest.mark.parametrize(
+    ("operation", "kind"),
+    [
+        (of_process("beat"), "Heartbeat"),
+        (of_process("commit", KEY, offset=0), "OffsetCommit"),
+        (of_process("leave"), "LeaveGroup"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_its_processes_speak_under_their_ids(
+    client: GroupsClient, broker: Coordinator, operation: Invocation, kind: str
+) -> None:
+    assert client.invoke(operation).type == "ok"
+    (request,) = broker.of(kind)
+    said = request.members[0] if kind == "LeaveGroup" else request
+    assert (said.member_id, said.group_instance_id) == ("i-0", "i")
+    broker.codes = [ErrorCode.fenced_instance_id]
+    refused = client.invoke(operation)
+    assert (refused.type, code(refused)) == ("fail", "FENCED_INSTANCE_ID")
+    stale = {} if operation.f == "leave" else {"asserts": STALE}
+    assert (refused.ext or {}) == stale
 
 
 # --- the member ---------------------------------------------------------------------------

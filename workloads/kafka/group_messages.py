@@ -36,7 +36,7 @@ def commit_request(invocation: Invocation) -> commit.OffsetCommitRequest:
         group_id=GroupId(asked.group),
         generation_id_or_member_epoch=i32(asked.generation),
         member_id=asked.id or "",
-        group_instance_id=None,
+        group_instance_id=asked.instance,
         topics=(commit.OffsetCommitRequestTopic(name=TopicName(topic), partitions=(partition,)),),
     )
 

@@ -1,9 +1,11 @@
 """The client of the `groups` workload: perhaps a member of a group, and somebody who asks its
-coordinator.
+coordinator, or is a static member there.
 
 The member is another's client, in a process of its own (`member_process`). Questions for offsets,
 and commits under a former member's name, which no honest client would send, go to the coordinator
-in our own codec, once: a commit is not sent again after an answer that leaves its fate open.
+in our own codec, once: a commit is not sent again after an answer that leaves its fate open. So do
+all operations of static members (`instance`), which are nobody's processes: one that is restarted
+is one that joins again.
 """
 
 from __future__ import annotations
@@ -16,25 +18,30 @@ from typing import Final
 import tenacity
 from kio.schema.errors import ErrorCode
 from kio.schema.find_coordinator.v3.response import FindCoordinatorResponse
-from kio.schema.offset_commit.v8.response import OffsetCommitResponse
+from kio.schema.join_group.v9.response import JoinGroupResponse
 from kio.schema.offset_fetch.v7.response import OffsetFetchResponse
-from kio.static.protocol import RequestPayload
+from kio.schema.sync_group.v5.response import SyncGroupResponse
+from kio.static.protocol import RequestPayload, ResponsePayload
 
 from framework.history.event import Completion, Invocation, Json
 from framework.plugins import outcomes
 from framework.plugins.dialect import UnexpectedResponse
-from framework.plugins.outcomes import Failure, Ok, Refused, completion
+from framework.plugins.outcomes import Answer, Failure, Ok, Refused, completion
 from framework.plugins.system import Cluster
 from workloads.kafka.broker_client import BrokerClient
 from workloads.kafka.client import connections
 from workloads.kafka.codec import Codec, expected
 from workloads.kafka.connection import Breakdown, no_answer
 from workloads.kafka.group_messages import (
-    commit_answer,
-    commit_request,
     committed_answer,
     committed_request,
     coordinator_request,
+)
+from workloads.kafka.instance_messages import (
+    EXCHANGES,
+    join_request,
+    joined_answer,
+    sync_request,
 )
 from workloads.kafka.leaders import LOOKUP_S, NoAnswer
 from workloads.kafka.log_client import LogClient
@@ -107,7 +114,7 @@ class GroupsClient:
     def invoke(self, invocation: Invocation) -> Completion:
         """The completion, within 10 s."""
         value = invocation.value if isinstance(invocation.value, dict) else {}
-        if invocation.f == "committed" or (invocation.f == "commit" and "id" in value):
+        if invocation.f == "committed" or "instance" in value or _under_its_name(invocation):
             return self._asked(invocation)
         if invocation.f in _OF_MEMBERS and "group" in value:
             return self._by_member(invocation)
@@ -241,20 +248,45 @@ class GroupsClient:
         return self._coordinators[group]
 
     def _exchanged(self, invocation: Invocation, node: str) -> Ok | Failure:
-        reads = invocation.f == "committed"
-        request: RequestPayload = (committed_request if reads else commit_request)(invocation)
         try:
-            response = self._brokers[node].call(request, time.monotonic() + ATTEMPT_S)
-            answer = (
-                committed_answer(invocation, expected(OffsetFetchResponse, response))
-                if reads
-                else commit_answer(invocation, expected(OffsetCommitResponse, response))
-            )
+            if invocation.f == "join":
+                return self._static_join(invocation, node)
+            answer = self._answered(invocation, node)
         except (Breakdown, UnexpectedResponse) as error:
             return no_answer(self._outcomes, invocation.f, error)
         if isinstance(answer, Refused):
             return self._outcomes.refused(invocation.f, answer, retried=False)
         return answer
+
+    def _answered(self, invocation: Invocation, node: str) -> Answer:
+        if invocation.f == "committed":
+            response = self._called(node, committed_request(invocation))
+            return committed_answer(invocation, expected(OffsetFetchResponse, response))
+        exchange = EXCHANGES[invocation.f]
+        return exchange.answer(invocation, self._called(node, exchange.request(invocation)))
+
+    def _static_join(self, invocation: Invocation, node: str) -> Ok | Failure:
+        """Once the coordinator has let it in, it may be a member, whatever comes after."""
+        joined = expected(JoinGroupResponse, self._called(node, join_request(invocation)))
+        if joined.error_code != 0:
+            why = refused(joined.error_code)
+            return self._outcomes.refused(invocation.f, why, retried=False)
+        try:
+            synced = self._called(node, sync_request(invocation, joined))
+            answer = joined_answer(joined, expected(SyncGroupResponse, synced))
+        except Breakdown as error:
+            return self._outcomes.unanswered(invocation.f, error.code, str(error), sent=True)
+        if isinstance(answer, Refused):
+            return Failure("info", (answer.code, answer.message))
+        return answer
+
+    def _called(self, node: str, request: RequestPayload) -> ResponsePayload:
+        return self._brokers[node].call(request, time.monotonic() + ATTEMPT_S)
+
+
+def _under_its_name(invocation: Invocation) -> bool:
+    """Whether it is a commit under a former member's name."""
+    return invocation.f == "commit" and "id" in invocation.value
 
 
 _OF_MEMBERS: Final[dict[str, Callable[[GroupsClient, Invocation], Json]]] = {

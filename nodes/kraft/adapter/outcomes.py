@@ -48,6 +48,7 @@ _FAILS: Final = (
     ErrorCode.coordinator_load_in_progress,
     ErrorCode.illegal_generation,
     ErrorCode.unknown_member_id,
+    ErrorCode.fenced_instance_id,
     ErrorCode.rebalance_in_progress,
     ErrorCode.no_reassignment_in_progress,
 )
@@ -62,6 +63,10 @@ OUTCOMES: Final = OutcomeTable(
         ("fetch", name_of(ErrorCode.offset_out_of_range)): OUT_OF_RANGE,
         ("commit", name_of(ErrorCode.illegal_generation)): STALE,
         ("commit", name_of(ErrorCode.unknown_member_id)): STALE,
+        ("commit", name_of(ErrorCode.fenced_instance_id)): STALE,
+        ("beat", name_of(ErrorCode.illegal_generation)): STALE,
+        ("beat", name_of(ErrorCode.unknown_member_id)): STALE,
+        ("beat", name_of(ErrorCode.fenced_instance_id)): STALE,
     },
     reads=frozenset(
         {

@@ -1,5 +1,5 @@
 """Consumer groups: `join`, `assignment`, `fetch` by a member, `commit`, `committed`, `leave`,
-`crash`. The key is null, or `<topic>/<partition>`."""
+`crash`; of a static member also `beat`. The key is null, or `<topic>/<partition>`."""
 
 from __future__ import annotations
 
@@ -21,12 +21,38 @@ class Membership(Value):
 class Assigned(Value):
     """What the member reads in this generation. `positions`: (key, offset) from where it goes on
     in each, as the group had committed it; the beginning where nothing was. `id`: the
-    coordinator's name for the member."""
+    coordinator's name for the member. `part`: of a static member, which process of the instance
+    assigned what it is given."""
 
     generation: int
     assigned: tuple[str, ...]
     positions: tuple[tuple[str, int], ...]
     id: str
+    part: str | None = omitted()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceJoin(Value):
+    """A process joins under an instance id (KIP-345): it knows nothing of the one before it.
+    `member`: our name for the process. `session_ms`: how long it is a member unheard."""
+
+    group: str
+    member: str
+    instance: str
+    session_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceAct(Value):
+    """`beat`, `leave`: by that process of the instance, which the coordinator calls `id`.
+    `zombie`: why it must be refused."""
+
+    group: str
+    member: str
+    instance: str
+    generation: int
+    id: str
+    zombie: str | None = omitted()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +79,15 @@ class MemberFetched(Value):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit(Value):
     """The group goes on from `offset`. `id`: the coordinator's name for a member; it is then not
-    the member that sends this, but somebody under its name. `zombie`: why it must be refused."""
+    the member that sends this, but somebody under its name. `instance`: of a static member.
+    `zombie`: why it must be refused."""
 
     group: str
     member: str
     generation: int
     offset: int
     id: str | None = omitted()
+    instance: str | None = omitted()
     zombie: str | None = omitted()
 
 

@@ -22,6 +22,7 @@ FAIL = {
     *range(35, 43),
     74,
     77,
+    82,
     85,
     95,
     100,
@@ -74,10 +75,16 @@ ASSERTS = {
     ("fetch", 1): "out-of-range",
     ("commit", 22): "stale",
     ("commit", 25): "stale",
+    ("commit", 82): "stale",
+    ("beat", 22): "stale",
+    ("beat", 25): "stale",
+    ("beat", 82): "stale",
 }
 
 
-@pytest.mark.parametrize("f", ["create", "delete", "heartbeat", "alter-isr", "fetch", "commit"])
+@pytest.mark.parametrize(
+    "f", ["create", "delete", "heartbeat", "alter-isr", "fetch", "commit", "beat"]
+)
 def test_what_failures_say_in_words_of_all_systems(f: str) -> None:
     for code in set(ErrorCode) - {ErrorCode.none}:
         assert refused(f, code).asserts == ASSERTS.get((f, int(code)))
