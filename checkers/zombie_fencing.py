@@ -44,7 +44,7 @@ from framework.evidence.kinds import (
 )
 from framework.evidence.run_events import RunEvents, from_no_disk, node_ids, unreported
 from framework.history.pairing import Operation
-from framework.plugins.capabilities import OR
+from framework.plugins.capabilities import BROKER_LEASES, OR
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
 STARTS: Final = ("start", "restart", "bounce", "replace")
@@ -52,10 +52,9 @@ STARTS: Final = ("start", "restart", "bounce", "replace")
 FS: Final = ("heartbeat", "alter-isr", *SHOWS, *ASKED, *STARTS)
 NO_EPOCH: Final = -1
 NOBODY: Final = ReplicaId(-1)
-OCCASIONS: Final = frozenset(
-    {OR.join(("zombie-requests", "broker-life-cycles", *evidence_of(Decided)))}
-)
-"""A run has requests that carry a generation, or nodes that tell of their decisions."""
+OCCASIONS: Final = frozenset({OR.join(("zombie-requests", BROKER_LEASES, *evidence_of(Decided)))})
+"""A run has requests that carry a generation, brokers that may serve without a lease, or nodes that
+tell of their decisions."""
 
 REFUSED: Final = Clause(
     name="refused",

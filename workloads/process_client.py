@@ -26,10 +26,6 @@ KEPT_ID: Final = FIRST_ID
 first slot."""
 DATA_FS: Final = ("produce", "fetch", "list-offsets")
 SLOTS: Final = 2
-ACTIVE_S: Final = 4.0
-"""How long an operation waits until a started broker serves: a process start, and an election. The
-next one goes on waiting: on a busy machine to end and to start a process takes seconds as well."""
-REGISTERED_S: Final = 4.0
 EXIT_S: Final = 8.0
 POLL_S: Final = 0.05
 OPERATION_S: Final = 9.0
@@ -134,7 +130,7 @@ def _bounce(slots: Sequence[ExtraBroker], end_s: float) -> ProcessState:
     slot = _used(slots)
     slot.kill()
     slot.start()
-    _until(lambda: _registered(slot), _left_s(REGISTERED_S, end_s), "registered")
+    _until(lambda: _registered(slot), _left_s(slot.serves_s, end_s), "registered")
     slot.kill()
     slot.start()
     return _active(slot, end_s=end_s)
@@ -142,14 +138,16 @@ def _bounce(slots: Sequence[ExtraBroker], end_s: float) -> ProcessState:
 
 def _replace(slots: Sequence[ExtraBroker], end_s: float) -> Replaced:
     """A second process of the same id takes it over while the first one lives; the first one
-    learns of it, or finds out, and is then ended."""
+    learns of it, or finds out, and is then ended. Or it is refused: it has the id once the first
+    one was ended, and is not heard of for long enough."""
     first = _used(slots)
     second = next(slot for slot in slots if slot is not first)
     second.start()
-    state = _active(second, end_s=end_s)
-    replaced = Replaced(second=state, first=_state(first) or NoAnswer())
+    left_s = _left_s(second.serves_s, end_s)
+    _until(lambda: _serving(second) or second.refused() or None, left_s, "active, or refused")
+    former = _state(first) or NoAnswer()
     first.kill()
-    return replaced
+    return Replaced(second=_active(second, end_s=end_s), first=former)
 
 
 _OPERATIONS: Final[dict[str, Callable[[Sequence[ExtraBroker], float], Value]]] = {
@@ -185,13 +183,17 @@ def _registered(slot: ExtraBroker) -> ProcessState | None:
 
 
 def _active(*slots: ExtraBroker, end_s: float) -> ProcessState:
-    """Wait until one of the processes holds the id and serves. Raises `TimeoutError`."""
+    """Wait until one of the processes holds the id and serves: a process start, and an election.
+    The next operation goes on waiting: on a busy machine to end and to start a process takes
+    seconds as well. Raises `TimeoutError`."""
+    most_s = max(slot.serves_s for slot in slots)
+    return _until(lambda: _serving(*slots), _left_s(most_s, end_s), "active")
 
-    def serving() -> ProcessState | None:
-        states = map(_state, slots)
-        return next((each for each in states if each and each.broker_state == "active"), None)
 
-    return _until(serving, _left_s(ACTIVE_S, end_s), "active")
+def _serving(*slots: ExtraBroker) -> ProcessState | None:
+    """The state of the first that holds the id and serves."""
+    states = map(_state, slots)
+    return next((each for each in states if each and each.broker_state == "active"), None)
 
 
 def _left_s(most_s: float, end_s: float) -> float:

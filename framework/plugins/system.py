@@ -122,6 +122,9 @@ class System(Protocol):
     """Switchable defects: name -> one line on what is wrong then."""
     capabilities: frozenset[str] = frozenset()
     """What workloads and checkers may require of it (`framework.plugins.capabilities`)."""
+    costly: Mapping[str, str] = {}
+    """Of `capabilities` those that cost much, and what: a workload that requires one is run where
+    it is named, and is none of `all`."""
 
     def layout(self, nodes: str | None) -> Sequence[NodeSpec]:
         """Nodes from the user's `--nodes` (None: the default). Raises `UsageError`."""

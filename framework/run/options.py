@@ -11,7 +11,14 @@ from framework.errors import UsageError
 from framework.history.event import Json, Recorded
 from framework.hosts.choose import choose
 from framework.plugins import registry
-from framework.plugins.capabilities import FAULTS, NODE_ANSWERS, Applicable, applicable, unmet
+from framework.plugins.capabilities import (
+    CAPABILITIES,
+    FAULTS,
+    NODE_ANSWERS,
+    Applicable,
+    applicable,
+    unmet,
+)
 from framework.plugins.checker import Checker
 from framework.plugins.fault import Fault, Nemesis
 from framework.plugins.host import HostProvider
@@ -142,7 +149,7 @@ def resolve(options: Options) -> Test:
     settings = node_settings((*put_in, *options.settings), specs)
     system.check_settings(specs, settings)
     capabilities = system.capabilities_with(specs, settings)
-    workloads, left_out = _workloads(options.workload, system_name, capabilities, specs)
+    workloads, left_out = _workloads(options.workload, system, capabilities, specs)
     observer = _observer(capabilities) if options.observe_s else None
     observed = _observed(workloads, nemeses, observer)
     asked = options_of("checkers", options.checker)
@@ -189,7 +196,7 @@ def _lasting_s(options: Options, fencing_s: Callable[[], float]) -> float:
 
 
 def _workloads(
-    text: str, system: str, capabilities: Set[str], specs: Sequence[NodeSpec]
+    text: str, system: System, capabilities: Set[str], specs: Sequence[NodeSpec]
 ) -> tuple[list[Workload], dict[str, str]]:
     """Those asked for; of `all` those that the system can have, and why it cannot the others."""
     found: list[Workload] = []
@@ -198,18 +205,20 @@ def _workloads(
         workload: Workload = create("workloads", item)
         reason = unmet(workload.requires, capabilities) or _too_few(workload, specs)
         if text.strip() == "all":
-            reason = reason or _to_be_named(workload)
+            reason = reason or _to_be_named(workload, system.costly)
             if reason is not None:
                 left_out[item.name] = reason
                 continue
         elif reason is not None:
-            raise UsageError(f"workload {item.name} cannot be had with system {system}: {reason}")
+            raise UsageError(
+                f"workload {item.name} cannot be had with system {system.name}: {reason}"
+            )
         elif isinstance(workload, NeedsMore) and (lacks := workload.lacking()) is not None:
             raise UsageError(f"workload {item.name} cannot be had here: {lacks}")
         found.append(workload)
     if not found:
         raise UsageError(
-            f"system {system} can have none of the workloads: "
+            f"system {system.name} can have none of the workloads: "
             + "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
             if left_out
             else "--workload none: a test needs at least one workload"
@@ -217,11 +226,16 @@ def _workloads(
     return found, left_out
 
 
-def _to_be_named(workload: Workload) -> str | None:
+def _to_be_named(workload: Workload, costly: Mapping[str, str]) -> str | None:
     """Why it is none of `all`."""
-    if not isinstance(workload, NeedsMore):
-        return None
-    return f"it needs {workload.more}, and is run where it is named"
+    needs = [
+        f"{CAPABILITIES.get(name, name)} ({costs})"
+        for name, costs in costly.items()
+        if name in workload.requires
+    ]
+    if isinstance(workload, NeedsMore):
+        needs.append(workload.more)
+    return f"it needs {', '.join(needs)}, and is run where it is named" if needs else None
 
 
 def _too_few(workload: Workload, specs: Sequence[NodeSpec]) -> str | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from framework.evidence.kinds import Evidence
+from nodes.adapting.slot import process_of
 from nodes.disk_evidence import disk
 from nodes.disk_evidence.form import Form, SnapshotRead
 from nodes.kafka.records import Records, wrong_control, wrong_records
@@ -37,8 +38,9 @@ def left_on_disk(folder: Path) -> Iterator[Evidence]:
 
 
 def node_of(folder: Path, home: Path) -> str:
-    """Nodes' directories are named after them."""
-    return home.relative_to(folder / "nodes").parts[0]
+    """Nodes' directories are named after them; an extra broker shares that of another's host."""
+    node, *below = home.relative_to(folder / "nodes").parts
+    return process_of(home.name) if below else node
 
 
 def partition_of(directory: Path) -> tuple[str, int] | None:

@@ -100,6 +100,11 @@ def node_settings(
     return {**own, **{key: value for key, value in wanted.items() if key not in OURS}}
 
 
+def text(settings: Mapping[str, str]) -> bytes:
+    """As a file."""
+    return "".join(f"{key}={value}\n" for key, value in settings.items()).encode()
+
+
 def node_id(spec: NodeSpec) -> int:
     """A node has one id, whatever its roles."""
     return next(iter(spec.ids.values()))

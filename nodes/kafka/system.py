@@ -28,18 +28,21 @@ from nodes.kafka import (
 from nodes.kafka.defects import agent, tools
 from nodes.kafka.defects.catalogue import BREAKS
 from nodes.kafka.dialect import DIALECT, SYNTHETIC_BROKERS, SYNTHETIC_BROKERS_SINCE
+from nodes.kafka.extra_broker import PROPERTIES, KafkaExtraBroker
 from nodes.kafka.log_rules import rules_of
 
 FENCING_MARGIN_S: Final = 1.0
 """Within this time the record that fences a broker is committed, and every broker has read it."""
 STOP_GRACE_S: Final = 1.0
 ANSWER_S: Final = 1.0
+EXTRA_BROKERS: Final = frozenset({"extra-brokers"})
 
 
 class KafkaSystem(System):
     """Apache Kafka in KRaft mode, as it was released."""
 
     name = "kafka"
+    costly: Mapping[str, str] = dict.fromkeys(EXTRA_BROKERS, "a Java each, again and again")
     defects: Mapping[str, str] = BREAKS
     capabilities = (
         frozenset(
@@ -56,6 +59,7 @@ class KafkaSystem(System):
             }
         )
         | SYNTHETIC_BROKERS
+        | EXTRA_BROKERS
         | GIVEN
     )
 
@@ -77,10 +81,11 @@ class KafkaSystem(System):
     def capabilities_with(
         self, nodes: Sequence[NodeSpec], settings_of: Mapping[str, Mapping[str, str]]
     ) -> frozenset[str]:
-        """Older controllers do not know the messages by which clients play brokers."""
+        """Older controllers do not know the messages by which clients play brokers, and what older
+        brokers log of their lives was not looked at."""
         asked = [software.asked_for(settings_of.get(spec.name, {})) for spec in nodes]
         able = all(releases.is_since(each.version, SYNTHETIC_BROKERS_SINCE) for each in asked)
-        return self.capabilities if able else self.capabilities - SYNTHETIC_BROKERS
+        return self.capabilities if able else self.capabilities - SYNTHETIC_BROKERS - EXTRA_BROKERS
 
     def versions(
         self, nodes: Sequence[NodeSpec], settings_of: Mapping[str, Mapping[str, str]]
@@ -150,43 +155,57 @@ class KafkaSystem(System):
         )
 
     def install(self, cluster: Cluster, node: str) -> None:
-        host, spec = cluster.host(node), cluster.nodes[node]
-        wanted = cluster.settings.get(node, {})
+        host = cluster.host(node)
+        files = self.formatted(cluster, node, cluster.nodes[node])
+        files[PROPERTIES] = settings.text(self.settings(cluster, node, host.workdir))
+        for name, data in files.items():
+            host.write(f"{host.workdir}/{name}", data)
+
+    def settings(self, cluster: Cluster, node: str, workdir: str) -> dict[str, str]:
+        """Its server.properties, where its directory is this one."""
         addresses = {name: each.address for name, each in cluster.fleet.hosts.items()}
-        properties = settings.node_settings(
-            node, cluster.nodes, addresses, wanted, workdir=host.workdir
-        )
-        files = {
-            "server.properties": "".join(f"{key}={value}\n" for key, value in properties.items()),
-            "data/meta.properties": settings.meta_properties(spec, cluster.seed),
-        }
-        for name, text in files.items():
-            host.write(f"{host.workdir}/{name}", text.encode())
+        wanted = cluster.settings.get(node, {})
+        return settings.node_settings(node, cluster.nodes, addresses, wanted, workdir=workdir)
+
+    def formatted(self, cluster: Cluster, node: str, spec: NodeSpec) -> dict[str, bytes]:
+        """What the directory of a `spec` that runs the software of this node holds before its first
+        start: path -> content."""
+        wanted = cluster.settings.get(node, {})
         found, command = software.asked_for(wanted), java.command(wanted)
+        meta = settings.meta_properties(spec, cluster.seed)
+        files = {f"{disk.PARTITIONS}/meta.properties": meta.encode()}
         made = formatting.bootstrap(found, command)
         if made is not None:
-            host.write(f"{host.workdir}/data/{formatting.BOOTSTRAP}", made)
+            files[f"{disk.PARTITIONS}/{formatting.BOOTSTRAP}"] = made
         if quorum.is_dynamic(wanted) and spec.votes:
-            directories = {
-                name: settings.directory_id(each, cluster.seed)
-                for name, each in cluster.nodes.items()
-            }
-            controllers = quorum.initial_controllers(cluster.nodes, addresses, directories)
-            voters = formatting.first_voters(found, command, controllers)
-            host.write(f"{host.workdir}/data/{formatting.FIRST_VOTERS}", voters)
+            voters = formatting.first_voters(found, command, self._controllers(cluster))
+            files[f"{disk.PARTITIONS}/{formatting.FIRST_VOTERS}"] = voters
+        return files
+
+    def _controllers(self, cluster: Cluster) -> str:
+        """The first voters of a dynamic quorum."""
+        addresses = {name: each.address for name, each in cluster.fleet.hosts.items()}
+        directories = {
+            name: settings.directory_id(spec, cluster.seed) for name, spec in cluster.nodes.items()
+        }
+        return quorum.initial_controllers(cluster.nodes, addresses, directories)
 
     def start(self, cluster: Cluster, node: str) -> int:
         host = cluster.host(node)
-        wanted = cluster.settings.get(node, {})
-        command, found = java.command(wanted), software.asked_for(wanted)
-        argv = java.broker(
-            command,
-            java.libs(host, found),
-            f"{host.workdir}/server.properties",
-            heap=wanted.get(settings.HEAP, java.HEAP),
-            flags=agent.flags(host, wanted) or archive.flags(host, found, command),
-        )
+        argv = self.command(cluster, node, f"{host.workdir}/{PROPERTIES}")
         return host.start(argv, log=f"{host.workdir}/node.log")
+
+    def command(self, cluster: Cluster, node: str, properties: str) -> list[str]:
+        """The command line of a process of this node's software, with this configuration."""
+        host, wanted = cluster.host(node), cluster.settings.get(node, {})
+        java_command, found = java.command(wanted), software.asked_for(wanted)
+        return java.broker(
+            java_command,
+            java.libs(host, found),
+            properties,
+            heap=wanted.get(settings.HEAP, java.HEAP),
+            flags=agent.flags(host, wanted) or archive.flags(host, found, java_command),
+        )
 
     def connect(
         self, cluster: Cluster, node: str, listener: str, timeout_s: float
@@ -253,6 +272,12 @@ class KafkaSystem(System):
 
     def keeps(self, cluster: Cluster, node: str) -> Sequence[str]:
         return disk.KEPT
+
+    def extra_broker(
+        self, cluster: Cluster, *, broker_id: int, number: int, slot: int
+    ) -> KafkaExtraBroker:
+        """A broker beside the cluster's own: the `number`th (from 0), in slot 0 or 1."""
+        return KafkaExtraBroker(cluster, broker_id, number, slot, self)
 
     def dialect(self) -> Dialect:
         """What clients of Kafka's protocol must know to speak with these nodes."""

@@ -11,7 +11,9 @@ from typing import Any, TypeAlias
 
 from crc32c import crc32c
 
+from framework.evidence.changes import BrokerLeaving, BrokerRegistered, OtherChange
 from nodes.kafka.defects.catalogue import DEFECTS
+from nodes.kafka.disk import left_on_disk
 from nodes.kafka.releases import newest
 from nodes.kafka_files.batches import scan
 from tests.end_to_end.runs import ONE_WORKER, recorded, verdict_of
@@ -41,6 +43,7 @@ BY_DISKS = {
     "voter-durability",
 }
 BROKEN = "lose-some-appends"
+VOTERS = "KRaftVoters"
 METADATA_LOG = "nodes/n2/data/__cluster_metadata-0/00000000000000000000.log"
 
 
@@ -69,6 +72,32 @@ def test_a_healthy_cluster_is_valid_by_clients_and_by_its_disks(tmp_path: Path) 
     assert plan["system"] == "kafka"
     assert plan["versions"]["Apache Kafka"] == newest()
     controls(folder, tmp_path)
+
+
+def test_extra_brokers_come_and_go_beside_a_dynamic_quorum(tmp_path: Path) -> None:
+    """They are drained by controlled shutdown, and what they, and who votes, leave is on disks. So
+    short a run, of processes that take long to start, may be too short for some floors."""
+    asked = ("--nodes", "3", "--set", "quorum=dynamic", "--workload", "lifecycle", "--exactly")
+    found = run(tmp_path, *asked, "--time-limit", "8", "--seed", "2", *ONE_WORKER)
+    verdicts = {each["name"]: each["verdict"] for each in found["checkers"]}
+    assert "INVALID" not in verdicts.values(), found["said"]
+    sure = {"committed-never-lost", "log-matching", "observed-cluster", "one-leader-per-epoch"}
+    assert {name: verdicts.get(name) for name in sure} == dict.fromkeys(sure, "VALID")
+    assert verdicts["controlled-shutdown-safety"] != "NOT APPLICABLE"
+    (folder,) = (path.parent for path in tmp_path.glob("*/*/plan.json"))
+    events = map(json.loads, (folder / "history.jsonl").read_text().splitlines())
+    drains = [each["value"] for each in events if each["f"] == "drain" and each["type"] == "ok"]
+    let_go = {each["broker_id"] for each in drains if each["granted"]}
+    assert let_go and let_go <= {301, 302}
+    told = list(left_on_disk(folder))
+    registered = {
+        (each.node, each.broker_id) for each in told if isinstance(each, BrokerRegistered)
+    }
+    assert {("g301a", 301), ("n1", 301), ("n1", 302)} <= registered
+    left = {each.broker_id for each in told if isinstance(each, BrokerLeaving)}
+    assert let_go <= left
+    voters = {each.node for each in told if isinstance(each, OtherChange) and each.name == VOTERS}
+    assert {"n1", "n2", "n3"} <= voters
 
 
 def controls(folder: Path, into: Path) -> None:

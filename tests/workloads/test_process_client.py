@@ -2,7 +2,7 @@
 
 import socket
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from threading import Event, Lock
 from types import SimpleNamespace
@@ -12,7 +12,8 @@ import pytest
 
 from framework.history.event import Invocation
 from nodes.kraft.adapter.dialect import DIALECT
-from workloads.process_client import EXIT_S, ProcessClient, _bounce, _drain, _start, turn
+from workloads.kafka.operations.processes import ProcessState
+from workloads.process_client import EXIT_S, ProcessClient, _bounce, _drain, _replace, _start, turn
 
 NEVER_S = 1e12
 
@@ -35,6 +36,7 @@ class Slot:
     slot: str = ""
     state: str | None = "active"
     runs: bool = True
+    serves_s: float = 4.0
 
     def running(self) -> bool:
         return self.runs
@@ -47,6 +49,12 @@ class Slot:
 
     def start(self) -> None:
         self.runs, self.state = True, "active"
+
+    def kill(self) -> None:
+        self.runs, self.state = False, None
+
+    def refused(self) -> bool:
+        return False
 
     def describe(self) -> Described | None:
         if self.state is None:
@@ -117,6 +125,42 @@ def test_a_bounce_for_which_there_is_no_time_left_is_not_gone_on_with() -> None:
     with pytest.raises(TimeoutError, match="registered"):
         _bounce([slot], OVER_S)  # type: ignore[list-item]
     assert (slot.kills, slot.starts) == (1, 1)
+
+
+@dataclass
+class Heir(Slot):
+    """Of `former`: is refused, or `allowed` beside it, and has the id once that has gone."""
+
+    former: Slot = field(default_factory=lambda: Slot(None))
+    allowed: bool = False
+
+    def start(self) -> None:
+        self.runs = True
+
+    def describe(self) -> Described | None:
+        self.state = "active" if self.allowed or not self.former.runs else "starting"
+        return super().describe()
+
+    def refused(self) -> bool:
+        return self.state == "starting"
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_an_heir_takes_over_beside_the_first_process_or_once_that_was_ended(allowed: bool) -> None:
+    """What the first one says is asked before it is ended, either way."""
+    first = Slot(None, slot="a")
+    second = Heir(None, slot="b", runs=False, state=None, former=first, allowed=allowed)
+    found = _replace([first, second], NEVER_S)  # type: ignore[list-item]
+    assert isinstance(found.first, ProcessState) and found.first.broker_state == "active"
+    assert (found.first.incarnation, found.second.incarnation) == ("a", "b")
+    assert (found.second.broker_state, first.runs, second.runs) == ("active", False, True)
+
+
+def test_an_heir_that_is_neither_refused_nor_active_is_waited_for_in_vain() -> None:
+    first = Slot(None, slot="a")
+    with pytest.raises(TimeoutError, match="active, or refused"):
+        _replace([first, Slow(None, runs=False)], OVER_S)  # type: ignore[list-item]
+    assert first.runs
 
 
 def test_a_drain_waits_no_longer_than_there_is_time() -> None:

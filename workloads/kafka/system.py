@@ -33,6 +33,9 @@ class ExtraBroker(Protocol):
     A second process of the same id, which is to take the id over, runs in another slot.
     """
 
+    serves_s: float
+    """How long a process that is started may take to serve, in s, or an id to be free."""
+
     @property
     def broker_id(self) -> int: ...
 
@@ -65,6 +68,10 @@ class ExtraBroker(Protocol):
 
     def describe(self) -> ProcessDescription | None:
         """Ask the process; None where it does not answer."""
+
+    def refused(self) -> bool:
+        """Whether its process was told last that another one has its id, which a system may leave
+        to the first for as long as that lives."""
 
 
 class KafkaSystem(Protocol):

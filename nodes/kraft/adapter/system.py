@@ -248,4 +248,4 @@ class KraftSystem(System):
         self, cluster: Cluster, *, broker_id: int, number: int, slot: int
     ) -> KraftExtraBroker:
         """A broker beside the cluster's own: the `number`th (from 0), in slot 0 or 1."""
-        return KraftExtraBroker(self, cluster, broker_id, number, slot)
+        return KraftExtraBroker(cluster, broker_id, number, slot, self)

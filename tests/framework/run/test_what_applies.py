@@ -28,6 +28,7 @@ PLUGINS: Mapping[str, Mapping[str, Any]] = {
                 for number in range(int(nodes or 3))
             ],
             check_settings=lambda nodes, settings: None,
+            costly={},
             capabilities_with=lambda nodes, settings: frozenset(
                 {"shelves"} if settings else {"shelves", "evidence:voted"}
             ),
@@ -129,6 +130,19 @@ def picky(monkeypatch: pytest.MonkeyPatch) -> Picky:
     needy = Picky(**{**vars(book), "name": "pen", "ink": 1})
     monkeypatch.setitem(PLUGINS["workloads"], "pen", needy)  # type: ignore[arg-type]
     return needy
+
+
+def test_what_costs_the_system_much_has_to_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What of it does, the system says."""
+    system, book = PLUGINS["systems"]["shelf"], PLUGINS["workloads"]["book"]
+    monkeypatch.setattr(system, "costly", {"evidence:voted": "oil", "lamps": "wax"})
+    needs = frozenset({"shelves", "evidence:voted"})
+    lit = SimpleNamespace(**{**vars(book), "name": "night", "requires": needs})
+    monkeypatch.setitem(PLUGINS["workloads"], "night", lit)  # type: ignore[arg-type]
+    test = resolved()
+    assert "night" not in [workload.name for workload in test.workloads]
+    assert test.left_out["night"] == "it needs evidence:voted (oil), and is run where it is named"
+    assert [workload.name for workload in resolved(workload="night").workloads] == ["night"]
 
 
 def test_what_needs_more_of_a_machine_has_to_be_named(picky: Picky) -> None:

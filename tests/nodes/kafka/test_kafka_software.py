@@ -17,6 +17,7 @@ from nodes.kafka.defects import tools
 from nodes.kafka.releases import Release
 from nodes.kafka.system import KafkaSystem
 from workloads.isr import Isr
+from workloads.lifecycle import Lifecycle
 from workloads.zombie import Zombie
 
 JARS = {"kafka-clients-9.9.9.jar": b"clients", "scala.jar": b"scala"}
@@ -140,7 +141,7 @@ def test_a_build_of_ones_own(tmp_path: Path) -> None:
     ("versions", "able"),
     [(("3.9.1", "4.2.0"), True), (("4.10.0", "4.2.0"), True), (("4.2.0", "3.7.1"), False)],
 )
-def test_clients_play_brokers_where_every_node_knows_their_messages(
+def test_brokers_are_played_or_added_where_every_node_is_new_enough(
     monkeypatch: pytest.MonkeyPatch, versions: tuple[str, ...], able: bool
 ) -> None:
     monkeypatch.setattr(
@@ -149,7 +150,7 @@ def test_clients_play_brokers_where_every_node_knows_their_messages(
     system = KafkaSystem()
     nodes = [*system.layout("1+1")]
     asked = {spec.name: {"version": version} for spec, version in zip(nodes, versions, strict=True)}
-    for workload in (Isr(), Zombie()):
+    for workload in (Isr(), Lifecycle(), Zombie()):
         lacking = unmet(workload.requires, system.capabilities_with(nodes, asked))
         assert (lacking is None) == able
 
@@ -168,7 +169,6 @@ def test_clients_play_brokers_where_every_node_knows_their_messages(
         (("--set", "c1:quorum=dynamic"), "all nodes have one quorum, so it is of no node or role"),
         (("--set", "controller.quorum.bootstrap.servers=a:1"), "the layout of the cluster decides"),
         (("--nodes", "many"), "CONTROLLERS+BROKERS"),
-        (("--workload", "lifecycle"), "the system has no"),
     ],
 )
 def test_bad_settings_are_one_line_before_anything_starts(

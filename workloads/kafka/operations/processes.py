@@ -36,7 +36,7 @@ class Drained(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replaced(Value):
-    """Both processes of the id, asked when the second one was active."""
+    """Both processes of the id: the first asked when the second one was active, or was refused."""
 
     second: ProcessState
     first: ProcessState | NoAnswer
