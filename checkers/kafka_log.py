@@ -5,7 +5,7 @@ has transactions: what one saw of one topic may depend on what it sent to any ot
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 from zlib import crc32
@@ -33,6 +33,11 @@ _OF_RUN: Final = f"cast(pmod(hash(run), {_BUCKETS}) as int)"
 _TOPIC: Final = r"""regexp_replace(coalesce(key, ''), '^"|(/[^/]*)?"$', '')"""
 _OF_TOPIC: Final = f"cast(crc32(encode(concat(run, {_TOPIC}), 'UTF-8')) % {_BUCKETS} as int)"
 """Of an operation on a topic, or a partition: `bucket_of` says the same."""
+_BUCKET: Final = f"""explode(case
+    when linked then array({_OF_RUN})
+    when f = 'join' then sequence(0, {_BUCKETS} - 1)
+    else array({_OF_TOPIC}) end)"""
+_LINKING: Final = (*TRANSACTIONS, *SUBSCRIPTIONS)
 Judges: TypeAlias = Callable[[str, str], bool]
 """Of a run and a partition, whether it is judged here."""
 LOOKED_AT: Final = (*FS, *LIVES)
@@ -61,7 +66,7 @@ class KafkaLog:
     clauses = (ONE_LOG,)
 
     def check(self, tables: Tables) -> DataFrame:
-        operations = tables.operations.where(_among(LOOKED_AT))
+        operations = tables.operations.where(f"f in {LOOKED_AT}")
         if tables.operation_parts > 1:
             grouped: Any = shares(operations).groupBy("bucket")
             return grouped.applyInArrow(judge_share, OUTCOME_SCHEMA)
@@ -70,27 +75,19 @@ class KafkaLog:
 
 
 def shares(operations: DataFrame) -> DataFrame:
-    """The operations with a column `bucket`: all of one topic are in the same, and all of a run
-    with transactions. A join tells of several topics, and is in every bucket."""
-    linked = operations.where(_among((*TRANSACTIONS, *SUBSCRIPTIONS))).selectExpr("run as linked")
-    linked = linked.distinct().hint("broadcast")
-    marked = operations.join(linked, operations["run"] == linked["linked"], "left")
-    bucket = f"""explode(case
-        when linked is not null then array({_OF_RUN})
-        when f = 'join' then sequence(0, {_BUCKETS - 1})
-        else array({_OF_TOPIC}) end)"""
-    return marked.selectExpr("*", f"{bucket} as bucket")
+    """The operations with columns `linked`, of a run with transactions, and `bucket`: all of one
+    topic are in the same, and all of such a run. A join tells of several topics, and is in every
+    one."""
+    linked = operations.where(f"f in {_LINKING}").selectExpr("run", "true as linked").distinct()
+    marked = operations.join(linked.hint("broadcast"), "run", "left")
+    return marked.selectExpr("*", f"{_BUCKET} as bucket")
 
 
 def judge_share(bucket: tuple[pa.Scalar], operations: pa.Table) -> pa.Table:
     """Outcome rows of one bucket of `shares`."""
     (number,) = (each.as_py() for each in bucket)
-    whole = set(operations.filter(pc.is_valid(operations["linked"])).column("run").to_pylist())
+    whole = set(operations.filter(operations["linked"]).column("run").to_pylist())
     return _judged(operations, lambda run, key: run in whole or bucket_of(run, key) == number)
-
-
-def _among(fs: Sequence[str]) -> str:
-    return f"f in ({', '.join(map(repr, fs))})"
 
 
 def judge_runs(operations: pa.Table) -> pa.Table:
@@ -128,8 +125,8 @@ def _told_of(made: pa.Table, judges: Judges) -> pa.Table:
 
 def bucket_of(run: str, key: str) -> int:
     """Where `shares` puts what is on a partition of a run without transactions."""
-    topic = key.rpartition("/")[0] or key
-    return crc32(f"{run}{topic}".encode()) % _BUCKETS
+    topic, slash, number = key.rpartition("/")
+    return crc32(f"{run}{topic if slash else number}".encode()) % _BUCKETS
 
 
 def by_topic(operations: pa.Table) -> pa.Table:

@@ -680,7 +680,7 @@ def _heard(events: RunEvents, nodes: Nodes, recovery_ns: int) -> Judgement:
         for stretch in owed(events.faults, nodes)
         if stretch.calm
         for node, own in asked.items()
-        for silent in _silences(own, stretch) or _silences(_own_views(own), stretch, _refused)
+        for silent in _silences(own, stretch) or _silences(_own_views(own), stretch, _untold)
         if machines.of_clients(node).gave_ns(*_span(silent[0], silent[-1])) >= recovery_ns
     ]
     enough = sum(min(ANSWERS, sum(map(_answered, own))) for own in asked.values())
@@ -691,9 +691,9 @@ def _own_views(asked: Iterable[Operation]) -> list[Operation]:
     return [each for each in asked if each.f == OWN_VIEW]
 
 
-def _refused(own_view: Operation) -> bool:
-    """Each node has a view of its own: whatever error it answers, that is none."""
-    return not own_view.ok and _answered(own_view)
+def _untold(own_view: Operation) -> bool:
+    """Each node has a view of its own: whatever it answers instead, or does not, that is none."""
+    return not own_view.ok
 
 
 def _silences(
@@ -712,10 +712,13 @@ def _silences(
 
 
 def _silence(node: str, silent: Sequence[Operation]) -> Finding:
-    but = "" if _unanswered(silent[-1]) else f"but {silent[-1].error_code} "
+    codes = sorted({str(each.error_code) for each in silent if _answered(each)})
+    but = f" but {' or '.join(codes)}" if codes else ""
+    asked = ", ".join(sorted({each.f for each in silent}))
     return finding(
-        f"{node} answered nothing {but}from {_asked_ns(silent[0]) / 1e9:.1f} s to "
-        f"{_ended_ns(silent[-1]) / 1e9:.1f} s, {len(silent)} questions, though no fault held",
+        f"{node} answered nothing{but} from {_asked_ns(silent[0]) / 1e9:.1f} s to "
+        f"{_ended_ns(silent[-1]) / 1e9:.1f} s, {len(silent)} questions ({asked}), though no fault "
+        "held",
         [silent[0], silent[-1]],
         clause=HEARD.name,
     )

@@ -247,6 +247,31 @@ def test_what_is_refused_for_another_reason_waits_for_no_flood(usual: str) -> No
     assert not judged(CHECKER, refused(begun(), "NOT_LEADER", usual=usual)).findings
 
 
+def test_what_is_answered_beside_floods_alone_waits_for_none() -> None:
+    story = begun()
+    story.turns()
+    floods = [each for each in story.operations if each.f == "flood"]
+
+    def answered(each: Operation) -> Operation:
+        beside = any(flood.began_ns < each.began_ns < flood.completed_ns for flood in floods)  # type: ignore[operator]
+        if beside or (each.node, each.f) != ("n2", "describe-node"):
+            return each
+        return replace(each, type="fail", error=("NOT_LEADER", ""), result=None)
+
+    story.observations = [answered(each) for each in story.observations]
+    assert not judged(CHECKER, story).findings
+
+
+@PLANTED.violation("describe-node at n1 waits in line", "it had no answer at the median", on=begun)
+def all_but_one_have_no_answer_in_time(story: Flooded) -> None:
+    in_line(story, n1=inf)
+    own = [each for each in story.observations if (each.node, each.f) == ("n1", "describe-node")]
+    vain = next(each for each in own if not each.ok)
+    told = next(each for each in own if each.ok)
+    answer = replace(vain, type="ok", error=None, result=told.result)
+    story.observations = [answer if each is vain else each for each in story.observations]
+
+
 @PLANTED.violation("describe-node at n2 waits in line", "took 6.0 ms", on=begun)
 def what_a_fault_slows_is_no_measure(story: Flooded) -> None:
     """As of all the longer time without a flood."""

@@ -1,17 +1,20 @@
 """The checker of stored runs, and `check --model kafka`."""
 
+import ast
 import json
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmarks.kafka_log import table as numbered
 from benchmarks.kafka_log import write
-from checkers.kafka_log import KafkaLog, bucket_of, by_topic, judge_runs, shares
+from checkers.kafka_log import KafkaLog, bucket_of, by_topic, judge_runs, judge_share, shares
 from checkers.logs.judge import judge
-from checkers.logs.rows import rows
+from checkers.logs.rows import FS, rows
 from framework.checking.foreign import check_histories, find_histories, need_model
 from framework.checking.results import CheckerResult, checker_result
 from framework.errors import UsageError
@@ -98,12 +101,77 @@ def test_the_topics_of_a_long_run_are_in_several_shares(spark: Any) -> None:
         assert row["bucket"] == bucket_of("r", json.loads(row["key"]))
 
 
+@pytest.mark.parametrize("linked", [True, None])
+@given(seed=st.integers(0, 10_000), groups=st.booleans())
+def test_shares_find_together_what_the_whole_run_shows(
+    linked: bool | None, seed: int, groups: bool
+) -> None:
+    """As `shares` deals them out; of a run that is `linked` all in one."""
+    operations = table(of_two_topics(rebalances(seed) if groups else singles(seed, steps=40)))
+    keys = [json.loads(key or "null") for key in operations["key"].to_pylist()]
+    buckets = {bucket_of("r", key) for key in ("t", "u/0")}
+    assert len(buckets) == 2
+    found = []
+    marked = operations.append_column("linked", pa.array([linked] * len(keys), pa.bool_()))
+    for bucket in buckets:
+        own = [linked or key is None or bucket_of("r", key) == bucket for key in keys]
+        share = marked.filter(pa.array(own))
+        found.append(by_key(judge_share((pa.scalar(bucket),), share).to_pylist()))
+    whole = by_key(judge_runs(operations).to_pylist())
+    assert found == [whole, whole] if linked else found[0] | found[1] == whole
+    assert linked or not found[0].keys() & found[1].keys()
+
+
 def by_key(outcomes: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
     """Without that a run has no cycle, which is also said of one that shares a task with others."""
     told = [row for row in outcomes if row["key"] or row["verdict"] != "VALID"]
     made = {(row["run"], row["key"]): row for row in told}
     assert len(made) == len(told)
     return made
+
+
+class Frame:
+    """A DataFrame that keeps what it is asked for."""
+
+    def __init__(self) -> None:
+        self.wheres: list[str] = []
+        self.judge: Any = None
+
+    def where(self, condition: str) -> "Frame":
+        self.wheres.append(condition)
+        return self
+
+    def same(self, *_: Any) -> "Frame":
+        return self
+
+    selectExpr = distinct = hint = join = groupBy = same
+
+    def applyInArrow(self, judge: Any, schema: str) -> "Frame":
+        self.judge = judge
+        return self
+
+
+@pytest.mark.parametrize(("parts", "by"), [(1, judge_runs), (2, judge_share), (3, judge_share)])
+def test_a_run_that_several_tasks_read_is_judged_in_shares(parts: int, by: Any) -> None:
+    frame = Frame()
+    tables = Tables(
+        spark=None,
+        runs=[],
+        operations=frame,
+        nemesis=None,
+        faults=None,
+        each=None,  # type: ignore[arg-type]
+        operation_parts=parts,
+    )
+    assert KafkaLog().check(tables) is frame
+    assert frame.judge is by
+    looked_at, *linking = (ast.literal_eval(each.removeprefix("f in ")) for each in frame.wheres)
+    assert set(looked_at) == {*FS, "create", "delete"}
+    assert linking == ([] if parts == 1 else [("send", "poll", "txn", "assign", "subscribe")])
+
+
+def test_there_are_so_many_buckets() -> None:
+    assert {bucket_of("r", f"t{number}/0") for number in range(1_000)} == set(range(32))
 
 
 def of_two_topics(events: Events) -> Events:

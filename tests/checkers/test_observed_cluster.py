@@ -412,6 +412,28 @@ def a_node_answers_nothing_but_errors(story: Asked) -> None:
     )
 
 
+@PLANTED.violation("c3 answered nothing from 0.4 s", "9 questions (describe-node)", on=Asked)
+def a_node_tells_nothing_of_itself(story: Asked) -> None:
+    """It lets those questions time out, and answers all others."""
+    story.rounds(2)
+    for at in range(0, 17, 2):
+        story.ask("c3", "describe-node", type="info", error="CLIENT_TIMED_OUT")
+        story.ask("c3", "describe-quorum", type="fail", error="NOT_LEADER")
+        story.wait(2000 if at < 16 else 0)
+    ended(story)
+
+
+@PLANTED.violation("nothing but NOT_LEADER or UNKNOWN_SERVER_ERROR from", "9 questions", on=Asked)
+def a_node_has_one_excuse_and_another(story: Asked) -> None:
+    story.rounds(2)
+    for at in range(0, 17, 2):
+        code = "NOT_LEADER" if at < 12 else "UNKNOWN_SERVER_ERROR"
+        refuses(story, error=code)
+        story.ask("c3", "describe-quorum", type="fail", error="NOT_LEADER")
+        story.wait(2000 if at < 16 else 0)
+    ended(story)
+
+
 def test_every_clause_of_a_clean_run_is_valid() -> None:
     result = judged(CHECKER, clean())
     assert {each.verdict for each in result.clauses} == {Verdict.VALID}, result.clauses

@@ -228,6 +228,15 @@ def others_differ_on_both_sides_of_one_that_cannot_be_read(story: Story) -> None
     read(story, *REPLICAS)
 
 
+def test_of_a_node_that_told_of_itself_alone_nothing_is_known() -> None:
+    """What it says happened is no disk that was read."""
+    story = unread()
+    story.disks.evidence = [each for each in story.disks.evidence if each.node != "b3"]
+    appends(story, "b3", 7, leader=False)
+    read(story, *REPLICAS)
+    assert not judged(story).findings
+
+
 @PLANTED.violation("by operation", "all below 8 is committed", on=unread)
 def acknowledged_and_on_no_disk(story: Story) -> None:
     """Nobody was told of a high watermark that high."""
