@@ -2,8 +2,9 @@
 
 import socket
 import time
-from collections.abc import Callable
-from typing import Any, Final
+import uuid
+from collections.abc import Callable, Iterable, Set
+from typing import Any, Final, NamedTuple
 
 from kio.schema.describe_cluster.v0.request import DescribeClusterRequest
 from kio.schema.describe_quorum.v1 import request as quorum
@@ -83,8 +84,19 @@ def followers(log: described.PartitionData) -> tuple[set[int], set[int]]:
     return {int(each.replica_id) for each in replicas}, lag
 
 
-def topics(connect: Connect, timeout_s: float) -> frozenset[tuple[object, ...]] | None:
-    """By a broker: each partition with its leader and its in-sync replicas. None: no answer."""
+class PartitionView(NamedTuple):
+    """As a broker shows it. `isr`, `replicas`: ids of brokers."""
+
+    topic_id: uuid.UUID | None
+    partition: int
+    leader: int
+    leader_epoch: int
+    isr: frozenset[int]
+    replicas: frozenset[int]
+
+
+def topics(connect: Connect, timeout_s: float) -> frozenset[PartitionView] | None:
+    """By a broker: all partitions. None: no answer."""
     request = MetadataRequest(
         topics=None, allow_auto_topic_creation=False, include_topic_authorized_operations=False
     )
@@ -93,16 +105,25 @@ def topics(connect: Connect, timeout_s: float) -> frozenset[tuple[object, ...]] 
     except SILENT:
         return None
     return frozenset(
-        (
+        PartitionView(
             topic.topic_id,
             int(each.partition_index),
             int(each.leader_id),
             int(each.leader_epoch),
-            tuple(sorted(map(int, each.isr_nodes))),
+            frozenset(map(int, each.isr_nodes)),
+            frozenset(map(int, each.replica_nodes)),
         )
         for topic in answer.topics
         for each in topic.partitions
     )
+
+
+def out_of_sync(shown: Iterable[PartitionView], brokers: Set[int]) -> int:
+    """Of how many partitions that these brokers alone have, one of them is not in sync. While too
+    few are, the high watermark stays where a new leader knew it to be, below what was told before
+    (KIP-966): so does what can be read."""
+    own = (each for each in shown if each.replicas <= brokers)
+    return sum(each.isr != each.replicas for each in own)
 
 
 def coordinated(connect: Connect, timeout_s: float) -> bool:

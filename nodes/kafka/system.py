@@ -253,12 +253,17 @@ class KafkaSystem(System):
         return None if able else "groups have no coordinator"
 
     def _agreed(self, cluster: Cluster) -> str | None:
-        """Whether all brokers have one view of all partitions."""
+        """Whether all brokers have one view of all partitions, by which all are in sync. Of others
+        than the plan's nobody knows whether they should be."""
         brokers = cluster.with_role("broker")
         views = {states.topics(partial(self.connect, cluster, node), ANSWER_S) for node in brokers}
         if None in views:
             return "a broker did not answer"
-        return "brokers differ in leaders or in-sync replicas" if len(views) > 1 else None
+        if len(views) > 1:
+            return "brokers differ in leaders or in-sync replicas"
+        ids = {settings.node_id(cluster.nodes[node]) for node in brokers}
+        behind = sum(states.out_of_sync(view, ids) for view in views if view is not None)
+        return f"replicas of {behind} partitions not in sync" if behind else None
 
     def stop(self, cluster: Cluster, node: str, pid: int) -> None:
         processes.end(cluster.host(node), pid, STOP_GRACE_S)

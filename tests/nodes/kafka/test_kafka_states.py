@@ -8,7 +8,7 @@ from kio.schema.errors import ErrorCode
 from kio.schema.types import BrokerId
 from kio.static.primitive import i32, i64
 
-from nodes.kafka.states import CAUGHT_UP_MS, followers
+from nodes.kafka.states import CAUGHT_UP_MS, PartitionView, followers, out_of_sync
 
 NOW_MS = 1_700_000_000_000
 
@@ -51,3 +51,23 @@ def test_who_lags(
         observers=(broker,),
     )
     assert followers(log) == ({1, 2, 3, 4}, lag)
+
+
+def view(isr: set[int], replicas: set[int], leader: int = 1) -> PartitionView:
+    return PartitionView(None, 0, leader, 3, frozenset(isr), frozenset(replicas))
+
+
+@pytest.mark.parametrize(
+    ("shown", "behind"),
+    [
+        ([], 0),
+        ([view({1, 2}, {1, 2}), view({3}, {3})], 0),
+        ([view({1}, {1, 2}), view({3}, {3})], 1),
+        ([view(set(), {1, 2}, leader=-1), view({2}, {2, 3})], 2),
+        ([view({2}, {2, 301}), view({1001}, {1001, 1002})], 0),  # of brokers that are none of them
+    ],
+)
+def test_a_cluster_has_settled_when_its_own_replicas_are_in_sync(
+    shown: list[PartitionView], behind: int
+) -> None:
+    assert out_of_sync(shown, {1, 2, 3}) == behind
