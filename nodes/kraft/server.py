@@ -51,6 +51,7 @@ from nodes.kraft.wire.api_keys import (
     DESCRIBE_NODE,
     DESCRIBE_QUORUM,
     UNREGISTER_BROKER,
+    UPDATE_FEATURES,
 )
 from nodes.kraft.wire.apis import CONTROL_APIS
 from nodes.kraft.wire.codec import API_VERSIONS
@@ -370,7 +371,8 @@ class Node(Watcher):
         elif key not in CONTROLLER_KEYS and not listed(CONTROL_APIS, request):
             refuse(context)
         elif key == API_VERSIONS:
-            context.answer(view.api_versions_response(CONTROL_APIS, request))
+            known, end_offset = self.replica.image, self.replica.applied
+            context.answer(view.api_versions_response(CONTROL_APIS, request, known, end_offset))
         elif self.control.authorized(context):  # all other operations need that (A.1.19)
             # Nothing else is listed, but for logins, which are the connection's.
             self._serve_control(context, cast("ControlRequest", request))
@@ -387,7 +389,8 @@ class Node(Watcher):
             context.answer(self.replica.describe_quorum(request))
         elif DESCRIBE_CLUSTER.of(request):
             context.answer(self._describe_cluster(request))
-        elif UNREGISTER_BROKER.of(request):  # an administrator's own, whom rules may keep from it
+        elif UNREGISTER_BROKER.of(request) or UPDATE_FEATURES.of(request):
+            # An administrator's own, whom rules may keep from it.
             requester = Requester(context.principal, context.host)
             self.control.ask(request, context.answer, requester=requester)
         else:

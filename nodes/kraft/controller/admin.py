@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
 
 from kio.static.protocol import ResponsePayload
 
-from nodes.kraft.controller import acls, configs, elect_leaders, reassignments, topics
+from nodes.kraft.controller import (
+    acls,
+    configs,
+    elect_leaders,
+    reassignments,
+    topics,
+    update_features,
+)
 from nodes.kraft.controller.config import ControllerConfig
 from nodes.kraft.controller.draws import Draws
 from nodes.kraft.controller.elections import CanLead
+from nodes.kraft.controller.members import Members
 from nodes.kraft.controller.permission import Allows
 from nodes.kraft.controller.record_batch import RecordBatchBuilder
 from nodes.kraft.wire import api_keys
@@ -30,6 +38,7 @@ if TYPE_CHECKING:
         ImageRequest,
         IncrementalAlterConfigsRequest,
         ListPartitionReassignmentsRequest,
+        UpdateFeaturesRequest,
     )
 
 
@@ -39,8 +48,12 @@ class DecisionContext:
 
     config: ControllerConfig
     draws: Draws
-    can_lead: CanLead
+    members: Members
     allows: Allows
+
+    @property
+    def can_lead(self) -> CanLead:
+        return self.members.can_lead
 
 
 R = TypeVar("R", bound="ImageRequest")
@@ -118,6 +131,12 @@ def _list_reassignments(
     return reassignments.list_reassignments(builder.image, request, context.allows)
 
 
+def _update_features(
+    builder: RecordBatchBuilder, request: UpdateFeaturesRequest, context: DecisionContext
+) -> ResponsePayload:
+    return update_features.update_features(builder, request, context.members, context.allows)
+
+
 def _decides(
     key: ApiKey[R], decision: Callable[[RecordBatchBuilder, R, DecisionContext], ResponsePayload]
 ) -> tuple[int, Decision]:
@@ -138,5 +157,6 @@ APIS: Final[dict[int, Decision]] = dict(
         _decides(api_keys.ELECT_LEADERS, _elect_leaders),
         _decides(api_keys.ALTER_PARTITION_REASSIGNMENTS, _alter_reassignments),
         _decides(api_keys.LIST_PARTITION_REASSIGNMENTS, _list_reassignments),
+        _decides(api_keys.UPDATE_FEATURES, _update_features),
     )
 )

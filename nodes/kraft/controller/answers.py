@@ -34,6 +34,7 @@ from nodes.kraft.wire.api_keys import (
     INCREMENTAL_ALTER_CONFIGS,
     READ_TOPICS,
     UNREGISTER_BROKER,
+    UPDATE_FEATURES,
     ApiKey,
 )
 from nodes.kraft.wire.codec import response_schema
@@ -72,6 +73,8 @@ NO_THROTTLE: Final = i32Timedelta.parse(datetime.timedelta(0))
 
 
 MAX_MESSAGE_CHARACTERS: Final = 300
+WITH_A_MESSAGE: Final = (DESCRIBE_ACLS, DESCRIBE_QUORUM, UNREGISTER_BROKER, UPDATE_FEATURES)
+"""Requests that are refused as a whole with a message."""
 
 
 class ItemResult(Entity, Protocol):
@@ -284,7 +287,7 @@ def refused(
         values |= {"epoch": -1, "offset": -1}
     elif ALLOCATE_PRODUCER_IDS.of(request):
         values |= {"producer_id_start": -1}
-    elif any(each.of(request) for each in (DESCRIBE_ACLS, DESCRIBE_QUORUM, UNREGISTER_BROKER)):
+    elif any(each.of(request) for each in WITH_A_MESSAGE):
         values |= {"error_message": refusal.message}
     return blank(schema, **values)
 

@@ -273,7 +273,7 @@ def _decide(
     draws = Draws(config.seed, leadership.epoch, leadership.draws)
     allows = _allows(config, leadership.committed.image, asked.requester)
     response = admin.APIS[request.__api_key__](
-        builder, request, admin.DecisionContext(config, draws, can_lead, allows)
+        builder, request, admin.DecisionContext(config, draws, leadership.members, allows)
     )
     return replace(leadership, draws=draws.counter), response
 

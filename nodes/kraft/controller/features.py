@@ -2,16 +2,18 @@
 
 from typing import Final
 
+from immutables import Map
 from kio.static.primitive import i16
 
 from nodes.kraft.controller.config import ControllerConfig
+from nodes.kraft.controller.members import Levels
 from nodes.kraft.controller.record_batch import RecordBatchBuilder
 from nodes.kraft.metadata.features import FIRST_LEVEL, METADATA_FORMAT
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest
 from nodes.kraft.wire.records import FeatureLevelRecord
 
-UNREPORTED: Final = {METADATA_FORMAT: (FIRST_LEVEL, FIRST_LEVEL)}
+UNREPORTED: Final[Levels] = Map({METADATA_FORMAT: (FIRST_LEVEL, FIRST_LEVEL)})
 """What a broker supports that says nothing of it."""
 
 
@@ -27,10 +29,16 @@ def finalize(builder: RecordBatchBuilder, config: ControllerConfig) -> None:
     builder.add(FeatureLevelRecord(name=METADATA_FORMAT, feature_level=level))
 
 
+def supported_by(request: BrokerHeartbeatRequest) -> Levels:
+    """What the broker says that it supports."""
+    return UNREPORTED.update(
+        {each.name: (int(each.min_level), int(each.max_level)) for each in request.features}
+    )
+
+
 def supports_all(image: Image, request: BrokerHeartbeatRequest) -> bool:
     """Whether the broker works with every finalized feature at its level (A.1.50)."""
-    reported = {each.name: (each.min_level, each.max_level) for each in request.features}
-    supported = UNREPORTED | reported
+    supported = supported_by(request)
     return all(
         name in supported and supported[name][0] <= level <= supported[name][1]
         for name, level in image.features.items()

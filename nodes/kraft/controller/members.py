@@ -1,7 +1,7 @@
 """What the active controller knows of brokers beyond the log: soft state, gone with its epoch."""
 
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from immutables import Map
 
@@ -9,6 +9,7 @@ from nodes.kraft.ids import BrokerEpoch, BrokerId
 from nodes.kraft.metadata.image import Broker, Image
 
 T = TypeVar("T")
+Levels: TypeAlias = Map[str, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +27,15 @@ class Members:
     """By broker id. `leases`: the lease's end on our clock, ms. `shutting_down`: its controlled
     shutdown. `reached`: the metadata offset that it told of last. `claims`: the end, on our
     clock, of the claim of a process that waits for another's lease of the id (deferred
-    takeover). `lagging`: when it was first seen too far behind, and has been since."""
+    takeover). `lagging`: when it was first seen too far behind, and has been since. `levels`: of
+    each feature, the lowest and the highest that it told to support."""
 
     leases: Map[BrokerId, int] = field(default_factory=Map)
     shutting_down: Map[BrokerId, Shutdown] = field(default_factory=Map)
     reached: Map[BrokerId, int] = field(default_factory=Map)
     claims: Map[BrokerId, int] = field(default_factory=Map)
     lagging: Map[BrokerId, int] = field(default_factory=Map)
+    levels: Map[BrokerId, Levels] = field(default_factory=Map)
 
     def can_lead(self, image: Image, broker_id: BrokerId) -> bool:
         """Whether the broker may lead, join an ISR or be assigned replicas."""
@@ -79,7 +82,13 @@ class Members:
             reached=_without(self.reached, broker_id),
             claims=_without(self.claims, broker_id),
             lagging=_without(self.lagging, broker_id),
+            levels=_without(self.levels, broker_id),
         )
+
+    def with_levels(self, broker_id: BrokerId, levels: Levels) -> "Members":
+        if self.levels.get(broker_id) == levels:
+            return self
+        return replace(self, levels=self.levels.set(broker_id, levels))
 
     def in_step(self, broker_id: BrokerId) -> "Members":
         if broker_id not in self.lagging:

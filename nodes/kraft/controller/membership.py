@@ -95,7 +95,11 @@ def heartbeat(
 ) -> tuple[BrokerHeartbeatResponse, Members]:
     """Decide a heartbeat: the response and the soft state after it; records go to `builder`."""
     decision = _Decision(builder, members, request, config, committed, now_ms)
-    return decision.decide(), decision.members
+    response = decision.decide()
+    if response.error_code != 0:
+        return response, decision.members
+    levels = features.supported_by(request)
+    return response, decision.members.with_levels(request.broker_id, levels)
 
 
 class _Decision:

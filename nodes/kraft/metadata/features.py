@@ -7,7 +7,8 @@ and every replica into its snapshots (KIP-631's draft, "Record Formats"):
     level 2   PartitionRecord and IsrChangeRecord in version 1, whose partition epoch is an
               ordinary field; the rest as before
 
-This software reads both at any level. A level never goes down.
+This software reads both at any level. A level never goes down. It is raised by a controller that is
+configured for a higher one, when it becomes active, or by an administrator (UpdateFeatures).
 """
 
 from typing import Final

@@ -38,6 +38,7 @@ CLIENT_APIS: Final[dict[int, tuple[int, int]]] = {
     46: (0, 0),  # ListPartitionReassignments
     47: (0, 0),  # OffsetDelete
     55: (0, 2),  # DescribeQuorum
+    57: (0, 1),  # UpdateFeatures
     60: (0, 2),  # DescribeCluster
     61: (0, 0),  # DescribeProducers
     64: (0, 0),  # UnregisterBroker
@@ -59,6 +60,7 @@ CONTROL_APIS: Final[dict[int, tuple[int, int]]] = {
     54: (1, 1),  # EndQuorumEpoch
     55: (0, 2),  # DescribeQuorum
     56: (3, 3),  # AlterPartition
+    57: (0, 1),  # UpdateFeatures
     58: (0, 0),  # Envelope
     59: (1, 1),  # FetchSnapshot
     60: (1, 2),  # DescribeCluster

@@ -188,6 +188,8 @@ if TYPE_CHECKING:
     from kio.schema.sync_group.v4 import request as sync_group_v4
     from kio.schema.sync_group.v5 import request as sync_group_v5
     from kio.schema.unregister_broker.v0 import request as unregister_broker_v0
+    from kio.schema.update_features.v0 import request as update_features_v0
+    from kio.schema.update_features.v1 import request as update_features_v1
 
     from nodes.kraft.wire.debug import ReadTopicsRequest
     from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest, ControllerHeartbeatRequest
@@ -432,6 +434,9 @@ if TYPE_CHECKING:
     ListPartitionReassignmentsRequest: TypeAlias = (
         list_reassignments_v0.ListPartitionReassignmentsRequest
     )
+    UpdateFeaturesRequest: TypeAlias = (
+        update_features_v0.UpdateFeaturesRequest | update_features_v1.UpdateFeaturesRequest
+    )
     UnregisterBrokerRequest: TypeAlias = unregister_broker_v0.UnregisterBrokerRequest
     AlterPartitionRequest: TypeAlias = (
         alter_partition_v2.AlterPartitionRequest | alter_partition_v3.AlterPartitionRequest
@@ -577,6 +582,9 @@ if TYPE_CHECKING:
     IncrementalConfig: TypeAlias = (
         incremental_alter_configs_v0.AlterableConfig | incremental_alter_configs_v1.AlterableConfig
     )
+    FeatureUpdate: TypeAlias = (
+        update_features_v0.FeatureUpdateKey | update_features_v1.FeatureUpdateKey
+    )
     AclCreation: TypeAlias = (
         create_acls_v1.AclCreation | create_acls_v2.AclCreation | create_acls_v3.AclCreation
     )
@@ -621,6 +629,7 @@ if TYPE_CHECKING:
         | ElectLeadersRequest
         | AlterPartitionReassignmentsRequest
         | ListPartitionReassignmentsRequest
+        | UpdateFeaturesRequest
     )
     """What changes the metadata image on a client's behalf, or is asked of the newest one."""
     ForwardedRequest: TypeAlias = ImageRequest | DescribeQuorumRequest | UnregisterBrokerRequest
@@ -655,6 +664,7 @@ if TYPE_CHECKING:
         | DescribeQuorumRequest
         | DescribeClusterRequest
         | UnregisterBrokerRequest
+        | UpdateFeaturesRequest
         | AlterPartitionRequest
         | AllocateProducerIdsRequest
         | BrokerHeartbeatRequest

@@ -33,6 +33,7 @@ NEWEST: Final[dict[int, int]] = {
     api_keys.ALTER_PARTITION_REASSIGNMENTS: 1,
     api_keys.LIST_PARTITION_REASSIGNMENTS: 0,
     api_keys.DESCRIBE_QUORUM: 2,
+    api_keys.UPDATE_FEATURES: 1,
     api_keys.UNREGISTER_BROKER: 0,
 }
 """Api key -> the version that the controller understands."""
