@@ -48,10 +48,11 @@ GIVEN: Final = disk_of(
     kinds.Truncated,
 )
 """The capabilities of a system whose disks are read here."""
+LOG_STARTS: Final = "log-start-offset-checkpoint"
 _OFFSETS: Final = {
     "replication-offset-checkpoint": "high-watermark",
     "recovery-point-offset-checkpoint": "recovery-point",
-    "log-start-offset-checkpoint": "log-start",
+    LOG_STARTS: "log-start",
 }
 """The file in which each is written down."""
 Row: TypeAlias = Mapping[str, Any]
@@ -110,8 +111,9 @@ class Disk:
         yield from self.quorum_state(directory / "quorum-state")
         for path in sorted(directory.glob("*.checkpoint")):
             yield from self.snapshot(path)
+        starts = self.log_starts(partitions)
         for partition in sorted(partitions.glob("*-*")):
-            yield from self.partition_log(partition)
+            yield from self.partition_log(partition, starts)
         yield from self.partition_offsets(partitions)
         yield from self.ended(root / "process.json")
 
@@ -248,7 +250,23 @@ class Disk:
                 digest=None if wrong else said.digest,
             )
 
-    def partition_log(self, directory: Path) -> Iterator[Evidence]:
+    def log_starts(self, partitions: Path) -> Mapping[tuple[str, int], int]:
+        """Where logs begin, by partition, as it is written down of those that do not begin where
+        their first segment does."""
+        rows = read_offsets(contents(partitions / LOG_STARTS)[0]).table.to_pylist()
+        found = (
+            (self.form.topic_id(partitions, each["topic"], each["partition"]), each)
+            for each in rows
+        )
+        return {
+            (topic_id, each["partition"]): each["offset"]
+            for topic_id, each in found
+            if topic_id is not None
+        }
+
+    def partition_log(
+        self, directory: Path, starts: Mapping[tuple[str, int], int]
+    ) -> Iterator[Evidence]:
         """The batches of a partition's log."""
         found = self.form.partition(directory)
         if found is None:
@@ -276,9 +294,10 @@ class Disk:
                     base_sequence=_known(batch["base_sequence"]),
                 )
         torn, wrong = _state_of(log)
+        start, end = _limits(log, starts.get(found, 0))
         now: Row = {
-            "start_offset": log.start_offset,
-            "end_offset": log.end_offset,
+            "start_offset": start,
+            "end_offset": end,
             "torn": torn,
             "wrong": tuple(wrong),
             "epochs": _epochs(directory / "leader-epoch-checkpoint"),
@@ -333,6 +352,16 @@ class Disk:
             message = ": ".join([row["message"], *lines[-1:]])
             where = row["logger"] or path.name
             yield self._tell(kinds.Failed, path, row["line"], where=where, message=message)
+
+
+def _limits(log: Log, saved: int) -> tuple[int, int]:
+    """Where a log begins and ends. `saved`: what is written down of its beginning. It may be within
+    a segment; without segments it is all that there is to know; and it may be of a log that was
+    there before, of a topic of the same name."""
+    if not log.segments:
+        return saved, saved
+    within = log.start_offset <= saved <= log.end_offset
+    return (saved if within else log.start_offset), log.end_offset
 
 
 def _state_of(log: Log) -> tuple[bool, list[str]]:

@@ -212,6 +212,24 @@ def test_state_of_partition_logs(home: Path) -> None:
     assert evidence(home, kinds.PartitionLogOnDisk)[-1].wrong
 
 
+def test_where_partition_logs_begin(home: Path) -> None:
+    """Within a segment, or without any; what is beyond a log's end is another log's."""
+    partitions = home / "data" / "partitions"
+    data = min(metadata(home).glob("*.log")).read_bytes()
+    for number in (0, 1):
+        (partitions / f"{TOPIC}-{number}").mkdir(parents=True)
+        (partitions / f"{TOPIC}-{number}" / f"{0:020d}.log").write_bytes(data)
+    (partitions / f"{TOPIC}-2").mkdir()
+    lines = "".join(f"{TOPIC} {number} {at}\n" for number, at in ((0, 1), (1, 2), (2, 7)))
+    (partitions / "log-start-offset-checkpoint").write_text(f"0\n3\n{lines}")
+    found = evidence(home, kinds.PartitionLogOnDisk)
+    assert [(each.partition, each.start_offset, each.end_offset) for each in found] == [
+        (0, 1, 1),
+        (1, 0, 1),
+        (2, 7, 7),
+    ]
+
+
 def test_offsets_that_were_written_down(home: Path) -> None:
     partitions = home / "data" / "partitions"
     partitions.mkdir()
