@@ -17,6 +17,8 @@ offset must be in the answer, whenever the two happened. The clauses:
 8. What was acknowledged can be read: the final fetches get on, and get to the end.
 9. Neither end of the log goes back, and its beginning moves only where something may remove
    records (`folds.log_ends`).
+10. What was deleted is not there again, and nothing is given from before the log's beginning
+   (`folds.deleted_records`).
 
 acks=0 and acks=1 promise no place: their offsets count only once they are read. Topics that had
 one name are judged apart (`folds.topic_ids`).
@@ -29,6 +31,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, repeat, takewhile
 from typing import Final
 
+from checkers.folds.deleted_records import Deletes, given_all_the_same, half_done, undone
 from checkers.folds.log_ends import answered_limits, goes_back, hidden
 from checkers.folds.observations import with_observations
 from checkers.folds.peace import Upset
@@ -109,7 +112,18 @@ LIMITS: Final = Clause(
     sources=(CLIENTS,),
     blind="ends told between two answers",
 )
-CLAUSES: Final = (ONE_VALUE, KEPT, READABLE, IN_ORDER, WRITTEN, LIMITS)
+DELETED: Final = Clause(
+    name="deleted",
+    says="Records that were deleted stay so once that was acknowledged, and none is given from "
+    "before the log's own beginning",
+    compares="answers of where a log begins that knew of an acknowledged delete, or had records",
+    floor=2,
+    because="who reads what is left of one partition is told its beginning, and again with records",
+    sources=(CLIENTS, LEDGER),
+    blind="where the system writes down late where logs begin: after a fault, other processes than "
+    "the one that acknowledged",
+)
+CLAUSES: Final = (ONE_VALUE, KEPT, READABLE, IN_ORDER, WRITTEN, LIMITS, DELETED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +180,9 @@ def partition_data(events: RunEvents) -> Outcome:
     end = _final_end(fetches)
     deleted = any(each.f == "delete" and not each.failed for each in events.operations)
     limits = list(answered_limits(operations))
+    deletes = Deletes.of(events, operations)
+    told, there_again = undone(limits, deletes)
+    late = [each for each in fetches if each.records and fetched(each.operation).get("log_start")]
     findings = [
         *_one_value(acknowledged, read),
         *_missing(acknowledged, read, fetches),
@@ -177,6 +194,14 @@ def partition_data(events: RunEvents) -> Outcome:
         *(
             replace(each, clause=LIMITS.name)
             for each in hidden(limits, events.operations, events.plan)
+        ),
+        *(
+            replace(each, clause=DELETED.name)
+            for each in (
+                *there_again,
+                *half_done(operations),
+                *given_all_the_same((each.operation for each in fetches), deletes),
+            )
         ),
     ]
     found = {claim.value for claim in read}
@@ -211,6 +236,7 @@ def partition_data(events: RunEvents) -> Outcome:
         IN_ORDER.name: IN_ORDER.sightings(_successions(fetches)),
         WRITTEN.name: len(read),
         LIMITS.name: len(limits) - len({each.limit for each in limits}),
+        DELETED.name: told + len(late) or "no log began late, and no delete was known to anybody",
     }
     if deleted or not (acknowledged or unplaced):
         why = "the topic may have been deleted" if deleted else "nothing was acknowledged"

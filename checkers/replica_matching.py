@@ -8,7 +8,7 @@ for one leader made it. The leader of an epoch shows itself by what it answers t
 so itself where nodes write events. Who is in the ISR at the end a read of the final phase shows,
 and of partitions that none shows, the committed metadata log on the voters' disks: it says who was
 when an observer was last told how far it was committed, as brokers leave one after another when the
-run ends.
+run ends. Where logs begin that had records deleted, their disks say, too.
 """
 
 from collections import defaultdict
@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from checkers.folds.deleted_records import acknowledged, begins_at, keeps
 from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
 from checkers.folds.in_sync import Settings
 from checkers.folds.log_ends import answered_limits, configured
@@ -40,7 +41,7 @@ from framework.evidence.run_events import RunEvents, unable, unhealed
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
 
-FS: Final = ("produce", "fetch", "list-offsets", "describe", *LIVES)
+FS: Final = ("produce", "fetch", "list-offsets", "delete-records", "describe", *LIVES)
 READ: Final = "linearizable-topic-read"
 
 Partition: TypeAlias = tuple[str, int]
@@ -59,6 +60,16 @@ SAME_BATCHES: Final = Clause(
     blind="above what clients were told before the last read, or the observer's last question; "
     "partitions that no read of the final phase shows, where the disk of a voter cannot be read or "
     "leaders from outside the ISR are allowed; beginnings that differ; logs that may be compacted",
+)
+DELETED: Final = Clause(
+    name="deleted",
+    says="What was deleted is deleted on the disks of a partition's final ISR, where the system "
+    "promises that",
+    compares="disks of members of an ISR beside the highest acknowledged delete of records",
+    floor=2,
+    because="one delete, on a partition of two replicas",
+    sources=(CLIENTS, DISKS),
+    blind="deletes that were not acknowledged before the last read",
 )
 ONE_BATCH: Final = Clause(
     name="one-batch",
@@ -112,15 +123,19 @@ Logs: TypeAlias = Mapping[Partition, Mapping[str, ReplicaLog]]
 
 def replica_matching(events: RunEvents) -> Outcome:
     lives = topic_lives(events.operations)
-    compared, findings = _same_batches(events, _final_logs(events), lives)
+    logs = _final_logs(events)
+    isrs, why = _final_isrs(events)
+    compared, findings = _same_batches(events, logs, lives, isrs, why)
+    disks, not_deleted = _deleted(events, logs, lives, isrs)
     batches, two_batches = _one_batch(_on_disk(events, PartitionAppended))
     leads, two_leaders = _one_leader([*_answering(events, lives), *_appending(events)])
     counts: dict[str, Count] = {
         SAME_BATCHES.name: compared,
+        DELETED.name: disks,
         ONE_BATCH.name: batches,
         ONE_LEADER.name: leads,
     }
-    return weighed(counts, [*findings, *two_batches, *two_leaders])
+    return weighed(counts, [*findings, *not_deleted, *two_batches, *two_leaders])
 
 
 # --- what lies on disks at the end --------------------------------------------------------
@@ -171,6 +186,9 @@ class FinalIsr:
         return [] if self.record is None else [self.record]
 
 
+Isrs: TypeAlias = Mapping[Partition, FinalIsr]
+
+
 @dataclass(frozen=True, slots=True)
 class Member:
     """A node in the ISR, and its log, if its disk has one."""
@@ -179,11 +197,12 @@ class Member:
     log: ReplicaLog
 
 
-def _same_batches(events: RunEvents, logs: Logs, lives: TopicLives) -> tuple[Count, list[Finding]]:
+def _same_batches(
+    events: RunEvents, logs: Logs, lives: TopicLives, isrs: Isrs, why: str
+) -> tuple[Count, list[Finding]]:
     reported = _high_watermarks(events.operations, lives)
     if not reported:
         return "clients were told of no record that is committed", []
-    isrs, why = _final_isrs(events)
     if why and unable(events.plan, READ):
         return f"nobody can tell for certain which replicas are in sync at the end: {why}", []
     seen = 0
@@ -235,7 +254,7 @@ def _may_compact(events: RunEvents, topic: str) -> bool:
     return any("compact" in str(value) for _, value in configured(events.plan, own))
 
 
-def _final_isrs(events: RunEvents) -> tuple[Mapping[Partition, FinalIsr], str]:
+def _final_isrs(events: RunEvents) -> tuple[Isrs, str]:
     """By the last linearizable read of each in the final phase; of others by the committed log on
     disks, up to where it went when an observer was last told that; and why that is not known."""
     found, why = _isrs_on_disk(events)
@@ -337,6 +356,47 @@ def _text(base: int, content: Content) -> str:
     return f"offsets {base} to {end - 1} of leader epoch {epoch} with CRC {crc}"
 
 
+# --- what was deleted ---------------------------------------------------------------------
+
+
+def _deleted(
+    events: RunEvents, logs: Logs, lives: TopicLives, isrs: Isrs
+) -> tuple[Count, list[Finding]]:
+    if not keeps(events):
+        return "the system does not promise that deletes outlive its processes", []
+    deletes: dict[Partition, list[Operation]] = defaultdict(list)
+    for each in acknowledged(events.operations):
+        key = _partition(each, lives)
+        if key is not None and events.has(*key):
+            deletes[key].append(each)
+    if not deletes:
+        return "no delete of records was acknowledged", []
+    nodes, seen, findings = _nodes_read(events), 0, list[Finding]()
+    for key, own in sorted(deletes.items()):
+        isr = isrs.get(key)
+        known = [] if isr is None else [each for each in own if each.precedes(isr.read)]
+        if isr is None or not known:
+            continue
+        last = max(known, key=begins_at)
+        for member in _members(nodes, logs.get(key, {}), isr.members):
+            state = member.log.state
+            if state is None:
+                continue
+            seen += 1
+            if state.start_offset < begins_at(last):
+                findings.append(
+                    finding(
+                        f"{key[0]}/{key[1]}: operation {last.index} had deleted all before "
+                        f"{begins_at(last)}, and the log of {member.node}, in the ISR {isr}, "
+                        f"begins at {state.start_offset} on its disk",
+                        [last, isr.read],
+                        [*isr.records, state],
+                        clause=DELETED.name,
+                    )
+                )
+    return seen or "no partition with deleted records was read at the end", findings
+
+
 # --- one batch at an offset and epoch -----------------------------------------------------
 
 
@@ -425,7 +485,7 @@ class ReplicaMatching(RunChecker):
         "told, and each of its leader epochs has one leader"
     )
     requires = frozenset({"log-operations"}) | disk_of(PartitionAppended, PartitionLogOnDisk)
-    clauses = (SAME_BATCHES, ONE_BATCH, ONE_LEADER)
+    clauses = (SAME_BATCHES, DELETED, ONE_BATCH, ONE_LEADER)
     check_run = RunCheck(
         replica_matching,
         evidence=(PartitionAppended,),

@@ -4,6 +4,9 @@ Each value is unique, so that the final reads say what became of every produce. 
 idempotent or not, and ask for all, one or no acknowledgements; consumers go on from where they
 were, and now and then seek. At the end every partition is read from its beginning.
 
+Now and then some of a partition's oldest records are deleted: half of what is known to be
+committed at most, so that enough is left to read.
+
 Every other topic, the first among them, asks for two in-sync replicas where it has three: what all
 have acknowledged there no single broker can lose. On the others the last replica goes on alone.
 
@@ -41,9 +44,11 @@ from workloads.kafka.flood_client import FloodClient
 from workloads.kafka.log_client import LogClient
 from workloads.kafka.operations.floods import Flood
 from workloads.kafka.operations.partitions import (
+    DeleteRecords,
     Fetch,
     Fetched,
     ListOffsets,
+    Offset,
     Produce,
     Seek,
     partition_key,
@@ -83,7 +88,8 @@ Reader: TypeAlias = tuple[str, str]
 class LogOptions:
     """`partitions`, `replicas`: of each topic. `flood`: connections to each broker with a produce
     under way on each; 0: no floods. `flood_s`: how long a flood lasts; before each there is none
-    for `QUIET` times as long. `moves`: replicas are changed meanwhile, where the system can."""
+    for `QUIET` times as long. `moves`: replicas are changed meanwhile, where the system can.
+    `delete_every_s`: between two deletes of some partition's oldest records; 0: none."""
 
     topics: int = 2
     partitions: int = 2
@@ -91,6 +97,7 @@ class LogOptions:
     flood: int = 0
     flood_s: float = 4.0
     moves: bool = True
+    delete_every_s: float = 3.0
 
     def __post_init__(self) -> None:
         at_least(1, topics=self.topics, partitions=self.partitions, replicas=self.replicas)
@@ -98,6 +105,10 @@ class LogOptions:
         if not 0 < self.flood_s <= MOST_FLOOD_S:
             raise ValueError(
                 f"flood_s={self.flood_s:g}: it is above 0, and {MOST_FLOOD_S:g} at most"
+            )
+        if not 0 <= self.delete_every_s < float("inf"):
+            raise ValueError(
+                f"delete_every_s={self.delete_every_s:g}: it is a number of seconds, or 0 for never"
             )
 
     @property
@@ -178,7 +189,8 @@ class LogOperations:
     """Endless. `positions`: how far each consumer is; `reading`: who has a fetch under way, for
     a consumer waits for one before it sends the next; `lost`: consumers whose position is no
     longer in the log; `topics`: those to create first. `brokers`: between which partitions are
-    moved, the next time at `move_at_ns`."""
+    moved, the next time at `move_at_ns`. `begins`: up to where each partition's records were to be
+    deleted; `committed`: what of it was shown to be; the next delete is at `delete_at_ns`."""
 
     options: LogOptions
     topics: Mapping[str, CreateTopic] = field(default_factory=dict)
@@ -188,12 +200,20 @@ class LogOperations:
     lost: frozenset[Reader] = frozenset()
     brokers: Sequence[int] = ()
     move_at_ns: int = 0
+    begins: Mapping[str, int] = field(default_factory=dict)
+    committed: Mapping[str, int] = field(default_factory=dict)
+    delete_at_ns: int = 0
     next_value: int = 1
     taken: int = 0
 
     def offer(self, context: Context) -> Offer:
         rng = context.rng(self.taken)
-        template = self._create() or self._move(rng, context.time) or self._data(rng)
+        template = (
+            self._create()
+            or self._move(rng, context.time)
+            or self._delete(rng, context.time)
+            or self._data(rng)
+        )
         if template is None:
             return Offer(PENDING, self)
         chosen = assign(context.fork(self.taken), template)
@@ -202,6 +222,12 @@ class LogOperations:
         if chosen.f == "reassign":
             at_ns = context.time + MOVE_EVERY_NS
             return Offer(chosen, replace(self, move_at_ns=at_ns, taken=self.taken + 1))
+        if chosen.f == "delete-records":
+            at_ns = context.time + round(self.options.delete_every_s * 1e9)
+            before = DeleteRecords.from_json(chosen.value).before
+            begins = {**self.begins, str(chosen.key): before}
+            after = replace(self, delete_at_ns=at_ns, begins=begins, taken=self.taken + 1)
+            return Offer(chosen, after)
         return Offer(*self._taken(chosen))
 
     def _create(self) -> Invocation | None:
@@ -221,6 +247,21 @@ class LogOperations:
         key = rng.choice(self.options.keys)
         return op("reassign", key=key, value=Reassign(wanted).to_json())
 
+    def _delete(self, rng: random.Random, now_ns: int) -> Invocation | None:
+        """Of a partition of which enough was shown to be committed."""
+        if not self.options.delete_every_s or now_ns < self.delete_at_ns:
+            return None
+        most = {
+            key: (self.begins.get(key, 0) + self.committed.get(key, 0)) // 2
+            for key in self.options.keys
+        }
+        able = [key for key in self.options.keys if most[key] > self.begins.get(key, 0)]
+        if not able:
+            return None
+        key = rng.choice(able)
+        before = rng.randint(self.begins.get(key, 0) + 1, most[key])
+        return op("delete-records", key=key, value=DeleteRecords(before=before).to_json())
+
     def _data(self, rng: random.Random) -> Invocation | None:
         keys = self.options.keys
         draw, key = rng.random(), rng.choice(keys)
@@ -238,10 +279,14 @@ class LogOperations:
         if not idle:
             return None
         reader = next((each for each in idle if each in self.lost), rng.choice(idle))
-        position = self.positions.get(reader, 0)
         consumer, key = reader
-        if reader in self.lost or (draw < PRODUCE_SHARE + LIST_SHARE + SEEK_SHARE and position > 0):
-            to = 0 if reader in self.lost else rng.randrange(position)
+        position, begin = self.positions.get(reader, 0), self.begins.get(key, 0)
+        if reader in self.lost:
+            # What was to be deleted may be there all the same, and what is behind it not.
+            to = 0 if position == begin else begin
+            return op("seek", key=key, value=Seek(consumer=consumer, to=to).to_json())
+        if draw < PRODUCE_SHARE + LIST_SHARE + SEEK_SHARE and position > begin:
+            to = rng.randrange(begin, position)
             return op("seek", key=key, value=Seek(consumer=consumer, to=to).to_json())
         return op("fetch", key=key, value=Fetch(consumer=consumer, start=position).to_json())
 
@@ -275,10 +320,22 @@ class LogOperations:
         after = replace(self, reading=rest)
         if event.type == "ok":
             positions = {**self.positions, reader: _position(event)}
-            return replace(after, positions=positions, lost=self.lost - {reader})
+            return replace(
+                after,
+                positions=positions,
+                lost=self.lost - {reader},
+                committed=self._committed(event),
+            )
         if event.asserts == OUT_OF_RANGE:
             return replace(after, lost=self.lost | {reader})
         return after
+
+    def _committed(self, event: Event) -> Mapping[str, int]:
+        """As a fetch shows it."""
+        if event.f != "fetch":
+            return self.committed
+        known, key = Fetched.from_json(event.value).high_watermark, str(event.key)
+        return {**self.committed, key: max(known, self.committed.get(key, 0))}
 
 
 def _position(event: Event) -> int:
@@ -290,17 +347,31 @@ def _position(event: Event) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A partition that the final reads have not come to the end of."""
+    """A partition that the final reads have not come to the end of. `lost`: nothing is at the
+    position any more; `found`: it is where the partition begins, and is to be sought first."""
 
     key: str
     position: int = 0
     attempts: int = ATTEMPTS
+    lost: bool = False
+    found: bool = False
+
+    def next(self) -> Invocation:
+        """What is to be done about it."""
+        if self.lost:
+            return op("list-offsets", key=self.key, value=ListOffsets("earliest").to_json())
+        if self.found:
+            to = Seek(consumer=FINAL_CONSUMER, to=self.position)
+            return op("seek", key=self.key, value=to.to_json())
+        fetch = Fetch(consumer=FINAL_CONSUMER, start=self.position)
+        return op("fetch", key=self.key, value=fetch.to_json())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalFetches:
-    """Reads each partition from 0 to its high watermark; gives one up, unread, after `ATTEMPTS`
-    fetches in a row that failed or brought nothing."""
+    """Reads each partition from 0 to its high watermark, or, where nothing is at 0 any more, from
+    where it begins; gives one up, unread, after `ATTEMPTS` operations in a row that failed or
+    brought nothing."""
 
     left: tuple[Unread, ...]
     open: Mapping[Process, Unread] = field(default_factory=dict)
@@ -309,9 +380,7 @@ class FinalFetches:
         if not self.left:
             return Offer(PENDING, self) if self.open else None
         first = self.left[0]
-        fetch = Fetch(consumer=FINAL_CONSUMER, start=first.position)
-        template = op("fetch", key=first.key, value=fetch.to_json())
-        chosen = assign(context.fork(len(self.left)), template)
+        chosen = assign(context.fork(len(self.left)), first.next())
         if isinstance(chosen, Pending):
             return Offer(chosen, self)
         under_way = {**self.open, chosen.process: first}
@@ -327,14 +396,23 @@ class FinalFetches:
 
 
 def _still_unread(before: Unread, event: Event) -> Unread | None:
-    """What is left to read after a fetch."""
+    """What is left to read after an operation."""
+    if event.type == "ok" and event.f == "list-offsets":
+        begin = Offset.from_json(event.value).offset
+        attempts = ATTEMPTS if begin > before.position else before.attempts
+        return Unread(before.key, begin, attempts, found=True)
+    if event.type == "ok" and event.f == "seek":
+        return replace(before, found=False)
     if event.type == "ok":
         fetched = Fetched.from_json(event.value)
         if fetched.position >= fetched.high_watermark:
             return None
         if fetched.position > before.position:
             return Unread(before.key, fetched.position)
-    return replace(before, attempts=before.attempts - 1) if before.attempts > 1 else None
+    if before.attempts <= 1:
+        return None
+    lost = before.lost or event.asserts == OUT_OF_RANGE
+    return replace(before, attempts=before.attempts - 1, lost=lost)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

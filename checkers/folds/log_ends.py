@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from checkers.folds.values import delete_records, fetched, list_offsets, log_answer
+from checkers.folds.values import delete_records, deleted, fetched, list_offsets, log_answer
 from framework.checking.findings import finding
 from framework.evidence.ids import Offset
 from framework.history.event import Recorded
@@ -46,19 +46,22 @@ class LimitAnswer:
 
 
 def answered_limits(operations: Iterable[Operation]) -> Iterator[LimitAnswer]:
-    """By fetches and ListOffsets."""
+    """By fetches, ListOffsets and deletes of records."""
     for operation in operations:
         if not operation.ok or not isinstance(operation.result, dict):
             continue
         result, epoch = fetched(operation), fetched(operation).get("leader_epoch")
+        limits: dict[Limit, Offset | None]
         if operation.f == "fetch":
-            limits: dict[Limit, Offset | None] = {
+            limits = {
                 "begin": result.get("log_start"),
                 "end": result.get("high_watermark"),
             }
         elif operation.f == "list-offsets":
             at = list_offsets(operation).get("at")
             limits = {"begin" if at == "earliest" else "end": log_answer(operation).get("offset")}
+        elif operation.f == "delete-records":
+            limits = {"begin": deleted(operation).get("low_watermark")}
         else:
             continue
         for limit, offset in limits.items():

@@ -240,6 +240,12 @@ class DeleteRecords(TypedDict):
     before: Offset
 
 
+class Deleted(TypedDict, total=False):
+    """Of a delete of records: from where on replicas have any."""
+
+    low_watermark: Offset
+
+
 class LogAnswer(TypedDict, total=False):
     """Of a produce or a ListOffsets."""
 
@@ -391,6 +397,12 @@ def list_offsets(operation: Operation) -> ListOffsets:
 def delete_records(operation: Operation) -> DeleteRecords:
     value: DeleteRecords = operation.value
     return value
+
+
+def deleted(operation: Operation) -> Deleted:
+    """Of one that was acknowledged."""
+    result: Deleted = operation.result
+    return result
 
 
 def create_topic(operation: Operation) -> CreateTopic:

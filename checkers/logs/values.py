@@ -108,12 +108,14 @@ def _tell_lost(log: Log, send: int, proof: int) -> str:
 
 
 def _deleted(log: Log, order: Order, sends: Ints) -> Bools:
-    """Whether what was sent stood below what the log was seen to begin at."""
+    """Whether what was sent stood below what the log was seen to begin at; what stood nobody knows
+    where may have."""
     starts = log.having(Kind.START)
     begin = np.zeros(len(log.parts), np.int64)
     np.maximum.at(begin, log.part[starts], log.offset[starts])
     offset = log.offset[order.rows[sends]]
-    made: Bools = (offset != NONE) & (offset < begin[log.part[order.rows[sends]]])
+    first = begin[log.part[order.rows[sends]]]
+    made: Bools = np.where(offset == NONE, first > 0, offset < first)
     return made
 
 

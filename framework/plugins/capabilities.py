@@ -12,6 +12,7 @@ from typing import Final, Protocol
 WATCHED_LOG: Final = "watched-metadata-log"
 BROKER_LEASES: Final = "broker-leases"
 REASSIGNMENTS: Final = "partition-reassignments"
+KEPT_LOG_STARTS: Final = "kept-log-starts"
 CAPABILITIES: Final[Mapping[str, str]] = {
     "kafka-topics": "topics that Kafka's protocol creates, deletes and lists",
     "topic-configs": "topics that are created with a configuration, which brokers show",
@@ -22,6 +23,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     BROKER_LEASES: "brokers that serve clients under a lease alone",
     "data-plane": "partitions that are produced to and fetched from",
     REASSIGNMENTS: "partitions that administrators give other replicas",
+    KEPT_LOG_STARTS: "deletes of records that outlive kills and elections once acknowledged",
     "groups": "consumer groups",
     "transactions": "transactions of producers",
     "kafka-descriptions": "nodes that tell anybody of the cluster in Kafka's protocol",

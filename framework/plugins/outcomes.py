@@ -66,7 +66,9 @@ class OutcomeTable:
     `fails`: codes of refusals without effect; every other one is info. `asserts`: (f, code) of
     refusals that are observations, and what they saw, in words that systems share (`PRESENT`, ...)
     or that those who read them agree upon: clients of all systems, and checkers, know no codes.
-    `reads`: the f of operations that have no effect: without a result they are fail.
+    `reads`: the f of operations that have no effect: without a result they are fail. `doubtful`:
+    (f, code) of refusals that may come after the effect of an operation of that kind, though the
+    code is among `fails`.
 
     `tags_retries`: every attempt of a request carries the id of the one request, and is told
     what the first one did. Without that a request that may have been sent again, by the client
@@ -80,12 +82,14 @@ class OutcomeTable:
     reads: frozenset[str] = frozenset()
     tags_retries: bool = True
     static: frozenset[str] = frozenset()
+    doubtful: frozenset[tuple[str, str]] = frozenset()
 
     def refused(self, f: str, answer: Refused, *, retried: bool) -> Failure:
         """The completion of operation `f` that was answered so. `retried`: another attempt of
         it may have been made before the one that was answered."""
         masked = retried and not self.tags_retries and answer.code not in self.static
-        fails = f in self.reads or (answer.code in self.fails and not masked)
+        doubtful = masked or (f, answer.code) in self.doubtful
+        fails = f in self.reads or (answer.code in self.fails and not doubtful)
         error = (answer.code, answer.message)
         return Failure("fail" if fails else "info", error, self.asserts.get((f, answer.code)))
 

@@ -3,7 +3,9 @@
 Nothing tells a request that a broker sent to the controller a second time from the first one, so a
 topic that "exists" may be the request's own doing (`tags_retries`). NOT_CONTROLLER on a write is no
 refusal: a controller that loses its leadership answers so to what it had appended already, and the
-next leader may commit that. REQUEST_TIMED_OUT follows an append, too. What is refused for what the
+next leader may commit that. REQUEST_TIMED_OUT follows an append, too. A partition's leader that is
+none any more refuses a produce before its append, and a DeleteRecords whose log begins later by
+then. What is refused for what the
 request says itself (`static`) was refused in each attempt. Codes that are not in the table are
 info, whatever they may be.
 """
@@ -32,6 +34,7 @@ _FAILS: Final = (
     ErrorCode.unknown_topic_or_partition,
     ErrorCode.unknown_topic_id,
     ErrorCode.topic_already_exists,
+    ErrorCode.offset_out_of_range,
     ErrorCode.invalid_replication_factor,
     ErrorCode.invalid_replica_assignment,
     ErrorCode.not_enough_replicas,
@@ -79,4 +82,5 @@ OUTCOMES: Final = OutcomeTable(
         }
     ),
     tags_retries=False,
+    doubtful=frozenset({("delete-records", name_of(ErrorCode.not_leader_or_follower))}),
 )

@@ -117,6 +117,7 @@ def test_what_is_compared() -> None:
         "in-order": 1,
         "written": 2,
         "limits": 4,  # each of three answers tells both ends
+        "deleted": "no log began late, and no delete was known to anybody",
     }
 
 
@@ -166,8 +167,23 @@ def test_partition_of_which_nothing_is_reported_says_nothing() -> None:
     assert partition_data(story.run_events()).seen == 0
 
 
+def clean_run() -> Data:
+    """Of two partitions; in the other one a record was deleted."""
+    story = clean()
+    for value, offset in ((70, 0), (71, 1)):
+        asked = {"value": value, "acks": "all", "producer": "p", "idempotent": True}
+        story.op("produce", "t/1", asked, {"offset": offset, "topic_id": TOPIC}, node="b1")
+    told = {"before": 1, "low_watermark": 1, "topic_id": TOPIC}
+    story.op("delete-records", "t/1", {"before": 1}, told, node="b1")
+    begin = {"offset": 1, "leader_epoch": 0}
+    story.op("list-offsets", "t/1", {"at": "earliest"}, begin, node="b1")
+    left = {"records": [[1, 71]], "high_watermark": 2, "log_start": 1, "leader_epoch": 0}
+    story.op("fetch", "t/1", {"consumer": "a", "from": 1}, left | {"position": 2}, node="b1")
+    return ended(story)
+
+
 PLANTED = Plants.of(
-    lambda: ended(clean()),
+    clean_run,
     {
         "1: two reads": ("offset 1 holds 11", lambda s: s.fetch(1, (1, 13), consumer="c")),
         "1: read and acknowledged": (
@@ -496,6 +512,141 @@ def test_what_may_have_been_removed_is_not_lost(why: Callable[[Data], None]) -> 
     why(story)
     (outcome,) = by_topic(hidden_by(story)).values()
     assert_valid(outcome)
+
+
+# --- what was deleted ---------------------------------------------------------------------
+
+
+def deleted_before(story: Data, before: int, low: int | None = None, **more: Any) -> Operation:
+    answer = {"before": before, "low_watermark": before if low is None else low}
+    return story.op("delete-records", KEY, {"before": before}, answer, **{"node": "b1", **more})
+
+
+def begins_at(story: Data, begin: int, node: str = "b1", epoch: int | None = None) -> None:
+    by = {} if epoch is None else {"leader_epoch": epoch}
+    story.op("list-offsets", KEY, {"at": "earliest"}, {"offset": begin, **by}, node=node)
+
+
+def deleted() -> Data:
+    """Two values of six, which nobody is given any more."""
+    story = clean()
+    story.op("delete-records", KEY, {"before": 1}, type="info", error="TIMED_OUT")
+    deleted_before(story, 2)
+    story.fetch(2, (2, 13), consumer="c", log_start=2)
+    deleted_before(story, 1, 2)
+    begins_at(story, 2)
+    return story
+
+
+def after_deletes(story: Data) -> Data:
+    story.last(2, (2, 13), (3, 14), log_start=2, high_watermark=6)
+    story.last(4, (4, 17), (5, 17), log_start=2)
+    return story
+
+
+def killed(story: Data, node: str = "b1") -> None:
+    story.inject(fault="kill", victims={node: {}}, ends_processes=True)
+
+
+PLANTED.update(
+    Plants.of(
+        deleted,
+        {
+            "10: there again": (
+                "a leader told 0 for its beginning",
+                lambda s: (begins_at(s, 0), after_deletes(s)),
+            ),
+            "10: there again, of a later leader": (
+                "a leader told 1 for its beginning in leader epoch 9",
+                lambda s: (begins_at(s, 1, "b2", epoch=9), after_deletes(s)),
+            ),
+            "10: there again at the end": (
+                "a leader told 0 for its beginning",
+                lambda s: s.last(0, (0, 10), (1, 11), (2, 13), (3, 14), (4, 17), (5, 17)),
+            ),
+            "10: there again, and its leader does not tell": (
+                "was given offset 1 of a log that begins at 2",
+                lambda s: (
+                    s.fetch(1, (1, 11), consumer="d", log_start=None),
+                    after_deletes(s),
+                ),
+            ),
+            "10: there again after a kill, where deletes outlive that": (
+                "a leader told 0 for its beginning",
+                lambda s: (keeps(s), killed(s), begins_at(s, 0), after_deletes(s)),
+            ),
+            "10: there again after a fault of another node": (
+                "a leader told 0 for its beginning",
+                lambda s: (killed(s, "b2"), begins_at(s, 0), after_deletes(s)),
+            ),
+            "10: given from below": (
+                "was given offset 1 of a log that begins at 2",
+                lambda s: (s.fetch(1, (1, 11), consumer="d", log_start=2), after_deletes(s)),
+            ),
+            "10: half done": (
+                "was acknowledged with the low watermark 2",
+                lambda s: (deleted_before(s, 3, 2), after_deletes(s)),
+            ),
+            "9: more than was asked for": (
+                "the log begins at 4 by operation",
+                lambda s: (deleted_before(s, 3, 4), after_deletes(s)),
+            ),
+        },
+    )
+)
+
+
+def keeps(story: Data) -> None:
+    story.plan["capabilities"] = ["kept-log-starts"]
+
+
+def after_a_kill(story: Data) -> None:
+    killed(story)
+    begins_at(story, 0, "b1")
+
+
+def of_another_after_a_fault(story: Data) -> None:
+    killed(story, "b3")
+    begins_at(story, 0, "b2")
+
+
+def asked_before_it_was_acknowledged(story: Data) -> None:
+    early = story.invoke("list-offsets", KEY, {"at": "earliest"})
+    deleted_before(story, 3)
+    story.complete(early, result={"offset": 2})
+
+
+def nobody_knows(story: Data) -> None:
+    story.op("delete-records", KEY, {"before": 3}, type="info", error="TIMED_OUT", node="b1")
+    begins_at(story, 2)
+
+
+def refused_and_as_it_was(story: Data) -> None:
+    story.op("delete-records", KEY, {"before": 99}, type="fail", error="X", node="b1")
+    begins_at(story, 2)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [after_a_kill, of_another_after_a_fault, asked_before_it_was_acknowledged, nobody_knows,
+     refused_and_as_it_was],
+)  # fmt: skip
+def test_what_looks_undone_and_may_not_be(more: Callable[[Data], None]) -> None:
+    story = deleted()
+    more(story)
+    begin = 3 if more is asked_before_it_was_acknowledged else 2
+    story.last(begin, *((at, value) for at, value in ((2, 13), (3, 14)) if at >= begin),
+               log_start=begin, high_watermark=6)  # fmt: skip
+    story.last(4, (4, 17), (5, 17), log_start=begin)
+    assert_valid(partition_data(story.run_events()))
+
+
+def test_how_many_answers_knew_of_a_delete() -> None:
+    outcome = partition_data(after_deletes(deleted()).run_events())
+    assert_valid(outcome)
+    # The fetch, the second delete, ListOffsets and two final fetches; three fetches had records.
+    assert (outcome.clauses or {})["deleted"] == 5 + 3
+    assert isinstance((partition_data(ended(clean()).run_events()).clauses or {})["deleted"], str)
 
 
 # --- topics of one name -------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from contract import Plants
@@ -12,6 +13,7 @@ from planted_runs import OTHER, TOPIC, Story, assert_invalid
 from checkers.replica_matching import (
     ONE_BATCH,
     ONE_LEADER,
+    READ,
     SAME_BATCHES,
     ReplicaMatching,
     replica_matching,
@@ -52,14 +54,21 @@ def cut(story: Story, node: str, end: int) -> None:
 
 
 def lies(
-    story: Story, node: str, end: int, *, start: int = 0, torn: bool = False, wrong: str = ""
+    story: Story,
+    node: str,
+    end: int,
+    *,
+    start: int = 0,
+    torn: bool = False,
+    wrong: str = "",
+    partition: int = 0,
 ) -> None:
     """What is found of a log, when all is read."""
     story.disks.tell(
         PartitionLogOnDisk,
         node,
         topic_id=TOPIC,
-        partition=0,
+        partition=partition,
         start_offset=start,
         end_offset=end,
         torn=torn,
@@ -79,8 +88,10 @@ def fetch(story: Story, high: int, epoch: int, node: str = "b1", topic: str = TO
 
 
 def read(story: Story, *isr: str, topic: str = TOPIC) -> Operation:
+    """The topic has another partition, always in sync on b1 and b2."""
     shown = {"partition": 0, "leader": 4, "leader_epoch": 1, "isr": [IDS[node] for node in isr]}
-    return story.op("describe", "t", None, {"topic_id": topic, "partitions": [shown]})
+    other = {"partition": 1, "leader": 4, "leader_epoch": 0, "isr": [4, 5]}
+    return story.op("describe", "t", None, {"topic_id": topic, "partitions": [shown, other]})
 
 
 def unread() -> Story:
@@ -106,8 +117,14 @@ def unread() -> Story:
 
 
 def clean(*isr: str) -> Story:
+    """Of the other partition all three records are deleted."""
     story = unread()
+    story.plan["capabilities"] = [READ, "kept-log-starts"]
+    told = {"before": 3, "low_watermark": 3, "topic_id": TOPIC}
+    story.op("delete-records", "t/1", {"before": 3}, told, node="b1")
     read(story, *(isr or ("b1", "b2")))
+    for node in ("b1", "b2"):
+        lies(story, node, 3, start=3, partition=1)
     for node, end in (("b1", 6), ("b2", 6), ("b3", 5)):
         lies(story, node, end)
     return story
@@ -141,7 +158,10 @@ def assert_clean(story: Story) -> None:
 
 
 def test_what_is_compared() -> None:
-    assert counts(clean()) == {"same-batches": 12, "one-batch": 11, "one-leader": 5}
+    found = {"same-batches": 12, "deleted": 2, "one-batch": 11, "one-leader": 5}
+    assert counts(clean()) == found
+    # Two replicas with four batches each from the start on.
+    assert counts(deleted()) == found | {"same-batches": 8}
 
 
 def test_no_node_has_to_say_a_word() -> None:
@@ -150,9 +170,58 @@ def test_no_node_has_to_say_a_word() -> None:
     assert not replica_matching(replace(events, evidence=reported)).findings
 
 
+def deleted(
+    *, before: int = 2, starts: tuple[int, int] = (2, 2), keeps: bool = True, known: bool = True
+) -> Story:
+    """Where records were deleted, in a system that keeps to that."""
+    story = unread()
+    story.plan["capabilities"] = [READ, *(["kept-log-starts"] if keeps else [])]
+    answer = {"before": before, "low_watermark": before, "topic_id": TOPIC}
+    if known:
+        story.op("delete-records", "t/0", {"before": before}, answer, node="b2")
+        story.op("delete-records", "t/0", {"before": 1}, {**answer, "before": 1}, node="b2")
+    read(story, "b1", "b2")
+    if not known:
+        story.op("delete-records", "t/0", {"before": before}, answer, node="b2")
+    for node, end, start in (("b1", 6, starts[0]), ("b2", 6, starts[1]), ("b3", 5, 0)):
+        lies(story, node, end, start=start)
+    return story
+
+
 # --- planted ------------------------------------------------------------------------------
 
 PLANTED = Plants(clean)
+
+
+@PLANTED.violation(
+    "had deleted all before 2",
+    "b1, in the ISR",
+    "begins at 1 on its disk",
+    on=lambda: deleted(starts=(1, 2)),
+)
+def delete_that_a_member_did_not_carry_out(story: Story) -> None:
+    pass
+
+
+@PLANTED.violation("b1, in the ISR", "begins at 0", on=lambda: deleted(starts=(0, 0)))
+def delete_that_nobody_carried_out(story: Story) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    "looks",
+    [
+        {"starts": (1, 0), "keeps": False},
+        {"starts": (1, 0), "known": False},
+        {"starts": (3, 2)},
+    ],
+)
+def test_deletes_that_are_carried_out_or_need_not_be(looks: dict[str, Any]) -> None:
+    """A system that does not keep to them, none that was acknowledged by then, and more than was
+    asked for (partition-data's, by what clients are told)."""
+    story = deleted(**looks)
+    assert_clean(story)
+    assert counts(story)["deleted"] == (2 if looks.get("starts") == (3, 2) else 0)
 
 
 @PLANTED.violation("below the high watermark 6", "b1 has", "and b2 offsets 5 to 5", "CRC 77")
@@ -714,7 +783,7 @@ def test_disks_of_which_nothing_is_said_but_their_batches_are_compared_from_the_
     story = unread()
     read(story, "b1", "b2")
     assert_clean(story)
-    assert counts(story) == counts(clean())
+    assert counts(story) == counts(clean()) | {"deleted": 0}
 
 
 def test_nodes_that_are_no_brokers_are_no_members() -> None:

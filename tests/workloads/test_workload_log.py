@@ -40,12 +40,14 @@ class ReferenceLog:
         self.rng = random.Random(1)
         self.lose, self.forget = lose, forget
         self.logs: dict[str, list[int]] = defaultdict(list)
+        self.starts: dict[str, int] = defaultdict(int)
         self.topics: set[str] = set()
 
     def __call__(self, op: Event, n: int) -> tuple[int, Event]:
         if n == self.forget:
             for log in self.logs.values():
                 del log[len(log) // 2 :]
+            self.starts.clear()
         lost = self.rng.random() < self.lose and op.f != "seek"
         unknown = replace(op, type="info", value=None, error=("CLIENT_TIMED_OUT", ""))
         if lost and self.rng.random() < 0.5:
@@ -65,20 +67,26 @@ class ReferenceLog:
             log.append(op.value["value"])
             return replace(op, type="ok", value={**op.value, "offset": len(log) - 1})
         if op.f == "list-offsets":
-            return replace(op, type="ok", value={"offset": len(log)})
+            offset = self.starts[key] if op.value["at"] == "earliest" else len(log)
+            return replace(op, type="ok", value={"offset": offset})
+        if op.f == "delete-records":
+            if not self.starts[key] < op.value["before"] < len(log):
+                return refused(op, "")
+            self.starts[key] = op.value["before"]
+            return replace(op, type="ok", value={**op.value, "low_watermark": op.value["before"]})
         if op.f == "seek":
             return replace(op, type="ok")
-        return self._fetch(op, log)
+        return self._fetch(op, log, self.starts[key])
 
-    def _fetch(self, op: Event, log: list[int]) -> Event:
+    def _fetch(self, op: Event, log: list[int], start: int) -> Event:
         at = op.value["from"]
-        if at > len(log):
+        if not start <= at <= len(log):
             return refused(op, OUT_OF_RANGE)
         records = [[at + n, value] for n, value in enumerate(log[at : at + MOST_RECORDS])]
         value = {
             "records": records,
             "high_watermark": len(log),
-            "log_start": 0,
+            "log_start": start,
             "position": at + len(records),
             "leader_epoch": 0,
         }
@@ -181,8 +189,16 @@ def test_a_consumer_whose_position_is_gone_begins_anew() -> None:
     history = run(ReferenceLog(forget=1500), operations=3000)
     lost = [end for _, end in pairs(history) if end.asserts == OUT_OF_RANGE]
     assert lost
-    seeks = [e for e in history if e.f == "seek" and e.type == "invoke" and e.value["to"] == 0]
-    assert len(seeks) >= len({e.process for e in lost})
+    after: dict[object, int] = defaultdict(int)
+    gone: set[object] = set()
+    for op, end in pairs(history):
+        reader = (op.key, op.value.get("consumer")) if op.f in ("fetch", "seek") else None
+        if reader in gone:
+            assert op.f == "seek"
+        gone = gone - {reader} | ({reader} if end.asserts == OUT_OF_RANGE else set())
+        after[reader] = op.index if end.type == "ok" else after[reader]
+    last = max(op.index for op, _ in pairs(history))
+    assert all(at > last - 300 for reader, at in after.items() if reader), "they get on"
 
 
 def test_the_final_reads_come_to_the_end_of_every_partition() -> None:
@@ -191,11 +207,17 @@ def test_the_final_reads_come_to_the_end_of_every_partition() -> None:
     history = simulate(
         clients(final_fetches(KEYS)), threads=3, seed=1, completion=log, max_ops=10**4
     )
+    assert all(log.starts[key] for key in KEYS)
     read: dict[str, list[int]] = defaultdict(list)
     for op, end in pairs(history):
-        assert op.value["consumer"] == FINAL_CONSUMER and end.type == "ok"
-        read[str(end.key)] += [value for _, value in end.value["records"]]
-    assert dict(read) == {key: log.logs[key] for key in KEYS}
+        assert op.f == "list-offsets" or op.value["consumer"] == FINAL_CONSUMER
+        if op.f == "fetch":
+            assert end.type == "ok" or (op.value["from"], end.asserts) == (0, OUT_OF_RANGE)
+            read[str(end.key)] += [value for _, value in (end.value or {}).get("records", ())]
+    assert dict(read) == {key: log.logs[key][log.starts[key] :] for key in KEYS}
+    of_one = [op.f for op, _ in pairs(history) if op.key == KEYS[0]]
+    assert of_one[:4] == ["fetch", "list-offsets", "seek", "fetch"]
+    assert set(of_one[4:]) <= {"fetch"}
 
 
 def test_the_final_reads_end_though_nothing_can_be_read() -> None:
@@ -212,15 +234,60 @@ def test_the_final_reads_end_though_they_do_not_get_on() -> None:
 
     def completion(invoked: Event, n: int) -> tuple[int, Event]:
         latency, end = log(invoked, n)
+        if end.type != "ok" or invoked.f != "fetch":
+            return latency, end
         start = invoked.value["from"]
         return latency, replace(end, value={**end.value, "records": [], "position": start})
 
     history = simulate(
         clients(final_fetches(KEYS)), threads=3, seed=1, completion=completion, max_ops=10**4
     )
-    tries = Counter(str(end.key) for _, end in pairs(history))
-    assert tries == {key: ATTEMPTS if log.logs[key] else 1 for key in KEYS}
+    tries = Counter(str(op.key) for op, _ in pairs(history) if op.f == "fetch")
+    begun_late = {key: log.starts[key] > 0 for key in KEYS}
+    assert tries == {key: begun_late[key] + (ATTEMPTS if log.logs[key] else 1) for key in KEYS}
     assert any(log.logs.values())
+
+
+def test_the_final_reads_end_though_a_log_begins_nowhere() -> None:
+    """A leader has nothing at where it says that it begins."""
+    log = ReferenceLog()
+
+    def completion(invoked: Event, n: int) -> tuple[int, Event]:
+        latency, end = log(invoked, n)
+        return latency, refused(invoked, OUT_OF_RANGE) if invoked.f == "fetch" else end
+
+    history = simulate(
+        clients(final_fetches(KEYS)), threads=3, completion=completion, max_ops=10**4
+    )
+    tries = Counter(op.f for op, _ in pairs(history))
+    assert tries["fetch"] == ATTEMPTS * len(KEYS)
+
+
+# --- deleted records ----------------------------------------------------------------------
+
+
+def deletes(options: LogOptions) -> list[Event]:
+    history = run(ReferenceLog(), operations=3000, workload=Log(options))
+    found = [(op, end) for op, end in pairs(history) if op.f == "delete-records"]
+    assert {end.type for _, end in found} <= {"ok"}
+    return [op for op, _ in found]
+
+
+def test_the_oldest_records_are_deleted_now_and_then() -> None:
+    """Half of what is committed at most, further each time: the reference holds it against its
+    logs."""
+    asked = deletes(LogOptions())
+    gaps = [after.time - before.time for before, after in itertools.pairwise(asked)]
+    assert len(asked) > 12 and min(gaps) >= 3_000_000_000
+    assert {str(each.key) for each in asked} == set(KEYS)
+    assert len(deletes(LogOptions(delete_every_s=1.0))) > 2 * len(asked)
+    assert deletes(LogOptions(delete_every_s=0)) == []
+
+
+@pytest.mark.parametrize("every", [-1.0, float("inf"), float("nan")])
+def test_a_time_between_deletes_is_a_number_of_seconds(every: float) -> None:
+    with pytest.raises(ValueError, match=r"delete_every_s=.*: it is a number of seconds"):
+        LogOptions(delete_every_s=every)
 
 
 # --- other replicas -----------------------------------------------------------------------

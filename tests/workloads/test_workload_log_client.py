@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from kio.schema.create_topics.v7 import response as created
+from kio.schema.delete_records.v2 import response as deleted
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v12 import response as fetched
 from kio.schema.init_producer_id.v4.response import InitProducerIdResponse
@@ -47,6 +48,8 @@ class Broker:
         self.batches: list[bytes] = []
         self.producers = 0
         self.fetch_codes: list[int] = []
+        self.delete_codes: list[Any] = []
+        self.deleted: list[int] = []
         self.created: list[Any] = []
 
     def __call__(self, request: Any) -> Any:
@@ -135,6 +138,17 @@ class Broker:
             session_id=i32(0),
             responses=(topic,),
         )
+
+    def DeleteRecordsRequest(self, request: Any) -> Any:
+        self.deleted.append(request.topics[0].partitions[0].offset)
+        code = self.delete_codes.pop(0) if self.delete_codes else 0
+        if code is CLOSE:
+            return CLOSE
+        answer = deleted.DeleteRecordsPartitionResult(
+            partition_index=i32(0), low_watermark=i64(6), error_code=ErrorCode(code)
+        )
+        topic = deleted.DeleteRecordsTopicResult(name=TopicName("t"), partitions=(answer,))
+        return deleted.DeleteRecordsResponse(throttle_time=NO_THROTTLE, topics=(topic,))
 
     def ListOffsetsRequest(self, request: Any) -> Any:
         partition = make(
@@ -328,6 +342,30 @@ def test_list_offsets_and_seek(client: LogClient) -> None:
     assert client.invoke(read("list-offsets", at="latest")).value == reported
     sought = client.invoke(read("seek", consumer="a", to=3))
     assert (sought.type, sought.value) == ("ok", {"consumer": "a", "to": 3})
+
+
+def test_records_are_deleted_again_until_it_is_known_what_became_of_it(
+    client: LogClient, broker: Broker
+) -> None:
+    broker.delete_codes = [CLOSE, 6, 7]
+    done = client.invoke(read("delete-records", before=4))
+    assert (done.type, done.value) == (
+        "ok",
+        {"before": 4, "low_watermark": 6, "topic_id": str(TOPIC_ID)},
+    )
+    assert broker.deleted == [4, 4, 4, 4]
+    broker.delete_codes = [1]
+    refused = client.invoke(read("delete-records", before=9))
+    assert (refused.type, refused.error) == ("fail", ("OFFSET_OUT_OF_RANGE", ""))
+    broker.delete_codes = [7, 1]
+    assert client.invoke(read("delete-records", before=9)).type == "info", "the first may have been"
+
+
+def test_all_that_there_is_is_deleted_once(client: LogClient, broker: Broker) -> None:
+    """A second time it would be more."""
+    broker.delete_codes = [CLOSE]
+    assert client.invoke(read("delete-records", before=-1)).type == "info"
+    assert broker.deleted == [-1]
 
 
 def test_the_new_leader_is_found() -> None:

@@ -2,7 +2,8 @@
 
 What a real client does within one operation is done here, too: leaders are looked up and looked
 up again, and an idempotent producer sends the same batch, under the same sequence number, until
-it knows what became of it. A producer that is not idempotent sends once.
+it knows what became of it. A producer that is not idempotent sends once. Records that are to be
+deleted up to an offset may be deleted twice.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import tenacity
+from kio.schema.delete_records.v2.response import DeleteRecordsResponse
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v12.response import FetchResponse
 from kio.schema.init_producer_id.v4.response import InitProducerIdResponse
@@ -32,6 +34,8 @@ from workloads.kafka.codec import Codec, expected
 from workloads.kafka.connection import Breakdown, Connection, no_answer
 from workloads.kafka.leaders import Leader, Leaders, NoAnswer
 from workloads.kafka.log_messages import (
+    delete_records_answer,
+    delete_records_request,
     fetch_answer,
     fetch_request,
     list_offsets_answer,
@@ -41,7 +45,7 @@ from workloads.kafka.log_messages import (
     producer_id_request,
 )
 from workloads.kafka.messages import name_of
-from workloads.kafka.operations.partitions import Produce
+from workloads.kafka.operations.partitions import DeleteRecords, Produce
 from workloads.kafka.operations.topics import CreateTopic
 from workloads.kafka.roles import BROKER
 from workloads.kafka.system import ExtraBroker, system_of
@@ -85,8 +89,8 @@ class Attempt:
 
 @dataclass(slots=True)
 class Memory:
-    """What the attempts of one operation have in common. `unknown`: one of them may have been
-    appended."""
+    """What the attempts of one operation have in common. `unknown`: one of them may have taken
+    effect."""
 
     batch: bytes | None = None
     unknown: bool = False
@@ -133,7 +137,7 @@ class LogClient:
             return self._topics.invoke(
                 replace(invocation, value=self._placed(invocation).to_json())
             )
-        if invocation.f not in ("produce", "fetch", "list-offsets"):
+        if invocation.f not in ("produce", "fetch", "list-offsets", "delete-records"):
             return self._topics.invoke(invocation)
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_result(lambda attempt: attempt.again),
@@ -144,8 +148,11 @@ class LogClient:
         memory = Memory()
         last: Attempt = retrying(self._attempt, invocation, memory)
         result = last.result
+        if isinstance(result, Failure) and memory.unknown:
+            # An earlier attempt may have taken effect, whatever the last one was answered.
+            result = Failure("info", result.error)
         if invocation.f == "produce":
-            result = self._settle(invocation, result, memory)
+            self._settle(invocation, result)
         return completion(invocation, result, last.node)
 
     def close(self) -> None:
@@ -176,16 +183,17 @@ class LogClient:
         self._leaders.forget(invocation.key)
         if invocation.f in self._dialect.outcomes.reads:
             return Attempt(result, leader.node, again=True)
-        idempotent = Produce.from_json(invocation.value).idempotent
         harmless = result.type == "fail"  # by the system's table
         memory.unknown = memory.unknown or not harmless
-        return Attempt(result, leader.node, again=harmless or idempotent)
+        return Attempt(result, leader.node, again=harmless or _repeatable(invocation))
 
     def _request(self, invocation: Invocation, leader: Leader, memory: Memory) -> RequestPayload:
         if invocation.f == "fetch":
             return fetch_request(invocation, leader.epoch)
         if invocation.f == "list-offsets":
             return list_offsets_request(invocation, leader.epoch)
+        if invocation.f == "delete-records":
+            return delete_records_request(invocation)
         if memory.batch is None:
             produce, identity, sequence = Produce.from_json(invocation.value), NO_PRODUCER, -1
             if produce.idempotent:
@@ -228,6 +236,9 @@ class LogClient:
                 leader.topic_id,
                 watermark_first=self._dialect.watermark_first,
             )
+        if invocation.f == "delete-records":
+            deleted = expected(DeleteRecordsResponse, response)
+            return delete_records_answer(invocation, deleted, leader.topic_id)
         listed = expected(ListOffsetsResponse, response)
         return list_offsets_answer(invocation, listed, leader.epoch, leader.topic_id)
 
@@ -246,15 +257,18 @@ class LogClient:
             self._producer = Producer(identity, {})
         return self._producer
 
-    def _settle(self, invocation: Invocation, result: Ok | Failure, memory: Memory) -> Ok | Failure:
-        """What a produce's attempts together say; the producer's books are brought up to date."""
-        if isinstance(result, Failure) and memory.unknown:
-            # An earlier attempt may have been appended, whatever the last one was answered.
-            result = Failure("info", result.error)
+    def _settle(self, invocation: Invocation, result: Ok | Failure) -> None:
+        """Bring the producer's books up to date."""
         if Produce.from_json(invocation.value).idempotent and self._producer is not None:
             if isinstance(result, Ok):
                 sequences = self._producer.sequences
                 sequences[invocation.key] = sequences.get(invocation.key, 0) + 1
             elif result.type == "info":
                 self._producer = None  # whether its number was used is not known
-        return result
+
+
+def _repeatable(invocation: Invocation) -> bool:
+    """Whether to do it twice is as good as to do it once."""
+    if invocation.f == "delete-records":
+        return DeleteRecords.from_json(invocation.value).before >= 0
+    return Produce.from_json(invocation.value).idempotent

@@ -6,6 +6,8 @@ Keys are `<topic>/<partition>`. Shapes of values: docs/operating.md.
 import datetime
 from typing import Final
 
+from kio.schema.delete_records.v2 import request as deletion
+from kio.schema.delete_records.v2 import response as deleted
 from kio.schema.fetch.v12 import request as fetch
 from kio.schema.fetch.v12 import response as fetched
 from kio.schema.init_producer_id.v4.request import InitProducerIdRequest
@@ -22,6 +24,8 @@ from framework.plugins.outcomes import Answer, Ok
 from workloads.kafka.batches import values_in
 from workloads.kafka.messages import refused, the_one
 from workloads.kafka.operations.partitions import (
+    Deleted,
+    DeleteRecords,
     Fetch,
     Fetched,
     ListOffsets,
@@ -34,6 +38,7 @@ from workloads.kafka.operations.partitions import (
 ACKS: Final = {"0": 0, "1": 1, "all": -1}
 TIMESTAMPS: Final = {"latest": -1, "earliest": -2}
 PRODUCE_TIMEOUT_MS: Final = 1500
+DELETE_TIMEOUT_MS: Final = 1500
 FETCH_WAIT_MS: Final = 100
 FETCH_BYTES: Final = 256 * 1024
 
@@ -153,6 +158,36 @@ def list_offsets_answer(
     if answer.error_code != 0:
         return refused(answer.error_code)
     return Ok(Offset(int(answer.offset), leader_epoch, topic_id).to_json())
+
+
+def delete_records_request(invocation: Invocation) -> deletion.DeleteRecordsRequest:
+    """Of one partition, what is below the operation's "before"."""
+    topic, number = partition_of(invocation.key)
+    partition = deletion.DeleteRecordsPartition(
+        partition_index=i32(number),
+        offset=i64(DeleteRecords.from_json(invocation.value).before),
+    )
+    return deletion.DeleteRecordsRequest(
+        topics=(deletion.DeleteRecordsTopic(name=TopicName(topic), partitions=(partition,)),),
+        timeout=_ms(DELETE_TIMEOUT_MS),
+    )
+
+
+def delete_records_answer(
+    invocation: Invocation, response: deleted.DeleteRecordsResponse, topic_id: str | None
+) -> Answer:
+    """Ok: the invocation's value with "low_watermark" and "topic_id"."""
+    name, number = partition_of(invocation.key)
+    topic = the_one(response.topics, lambda each: each.name == name)
+    answer = the_one(topic.partitions, lambda each: each.partition_index == number)
+    if answer.error_code != 0:
+        return refused(answer.error_code)
+    done = Deleted(
+        before=DeleteRecords.from_json(invocation.value).before,
+        low_watermark=int(answer.low_watermark),
+        topic_id=topic_id,
+    )
+    return Ok(done.to_json())
 
 
 def producer_id_request() -> InitProducerIdRequest:

@@ -30,6 +30,7 @@ _FAILS: Final = (
     ErrorCode.cluster_authorization_failed,
     ErrorCode.unsupported_version,
     ErrorCode.topic_already_exists,
+    ErrorCode.offset_out_of_range,
     ErrorCode.invalid_partitions,
     ErrorCode.invalid_replication_factor,
     ErrorCode.invalid_replica_assignment,

@@ -9,7 +9,12 @@ from typing import Any, Final
 
 from framework.evidence.kinds import Evidence
 from framework.history.event import Recorded
-from framework.plugins.capabilities import BROKER_LEASES, REASSIGNMENTS, WATCHED_LOG
+from framework.plugins.capabilities import (
+    BROKER_LEASES,
+    KEPT_LOG_STARTS,
+    REASSIGNMENTS,
+    WATCHED_LOG,
+)
 from framework.plugins.checker import Table
 from framework.plugins.dialect import Dialect
 from framework.plugins.host import Image
@@ -64,6 +69,7 @@ class KraftSystem(System):
                 "snapshots",
                 REASSIGNMENTS,
                 BROKER_LEASES,
+                KEPT_LOG_STARTS,
                 WATCHED_LOG,
             }
         )

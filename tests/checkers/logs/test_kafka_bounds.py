@@ -149,6 +149,15 @@ BOUNDS: dict[str, tuple[Events, dict[str, int]]] = {
         produce(1, 1) + produce(2, 2) + fetch(2, (2, 2), log_start=1),
         {"lost-write": 1},
     ),
+    "deleted, wherever it stood": (
+        produce(1, None) + produce(2, 1) + fetch(1, (1, 2), log_start=1) + read_all(2, "t/0")
+        + poll(2) + poll(2),
+        {},
+    ),
+    "read to the end, and nothing was deleted": (
+        produce(1, None) + fetch(0, log_start=0) + read_all(2, "t/0") + poll(2) + poll(2),
+        {"unseen": 1},
+    ),
     "lost for two": (
         ABC + send(0, (3, "d")) + poll(1, (2, "c")) + poll(2, (3, "d")),
         {"lost-write": 2},

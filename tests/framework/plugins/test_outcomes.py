@@ -35,6 +35,14 @@ def test_without_tags_a_retry_may_be_refused_for_its_own_first_attempt(
     assert again == Failure("info", (answer.code, answer.message), asserts)
 
 
+def test_a_code_that_refuses_may_be_doubtful_of_some_operations() -> None:
+    table = replace(TAGGED, doubtful=frozenset({("delete", "UNKNOWN")}))
+    found = table.refused("delete", Refused("UNKNOWN"), retried=False)
+    assert (found.type, found.asserts) == ("info", "absent")
+    assert table.refused("create", Refused("UNKNOWN"), retried=False).type == "fail"
+    assert table.refused("delete", Refused("EXISTS"), retried=False).type == "fail"
+
+
 def test_without_tags_what_the_request_says_is_refused_however_often_it_was_sent() -> None:
     assert UNTAGGED.refused("create", Refused("BAD_NAME"), retried=True).type == "fail"
     assert UNTAGGED.refused("create", Refused("EXISTS"), retried=True).type == "info"

@@ -1,4 +1,4 @@
-"""Partitions' data: `produce`, `fetch`, `list-offsets`, `seek`. The key is
+"""Partitions' data: `produce`, `fetch`, `list-offsets`, `seek`, `delete-records`. The key is
 `<topic>/<partition>`."""
 
 from __future__ import annotations
@@ -83,3 +83,18 @@ class Seek(Value):
 
     consumer: str
     to: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteRecords(Value):
+    """The partition is to begin at offset `before`; -1: at its high watermark."""
+
+    before: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deleted(DeleteRecords):
+    """`low_watermark`: from where on replicas have records. `topic_id` as `Fetched` has it."""
+
+    low_watermark: int
+    topic_id: str | None = omitted()

@@ -8,6 +8,7 @@ from nodes.adapting.codes import name_of
 from nodes.kraft.adapter.outcomes import OUTCOMES
 
 FAIL = {
+    1,
     3,
     10,
     14,
