@@ -42,6 +42,17 @@ RUNS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
         },
         {"partition-data"},
     ),
+    "forget-deletes": (
+        {
+            "nodes": "3",
+            "workload": "log",
+            "time_limit_s": 12,
+            "interval_s": 4,
+            "nemesis": "kill",
+            "targets": "all",
+        },
+        {"partition-data", "replica-matching"},
+    ),
     "forget-vote": (
         {
             "nodes": "3",
