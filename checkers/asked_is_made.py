@@ -8,7 +8,8 @@ create is one step; a broker's cache may lag, and has to show all once the clust
 
 No operation makes a topic grow or changes its configuration. Some give partitions other replicas:
 each such change of the log is one that somebody asked for, each wish that was granted is there,
-and once the cluster has settled partitions are where the last ones wanted them.
+and once the cluster has settled partitions are where the last ones wanted them. Some raise the
+level of a feature: no level falls, and in the end nodes tell what was granted.
 """
 
 from collections import Counter, defaultdict
@@ -18,6 +19,15 @@ from typing import Final, Self, TypeAlias
 
 from checkers.folds.committed_log import CommittedLog, known_log
 from checkers.folds.disk_logs import DISK_KINDS
+from checkers.folds.levels import (
+    FEATURES,
+    UPDATE,
+    fallen,
+    forgotten,
+    granted,
+    lowered,
+    told,
+)
 from checkers.folds.reassigned import (
     MOVES,
     Wishes,
@@ -47,7 +57,16 @@ from framework.evidence.run_events import RunEvents, settled, unshown
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
-FS: Final = ("create", "describe", "follow", "metadata", "describe-configs", *MOVES)
+FS: Final = (
+    "create",
+    "describe",
+    "follow",
+    "metadata",
+    "describe-configs",
+    *MOVES,
+    FEATURES,
+    UPDATE,
+)
 
 ANSWERS: Final = Clause(
     name="answers",
@@ -107,7 +126,18 @@ ARRIVED: Final = Clause(
     blind="partitions whose last move may have been cancelled",
 )
 
-CLAUSES: Final = (ANSWERS, READS, LOGGED, CONFIGURED, MOVED, ARRIVED)
+LEVELS: Final = Clause(
+    name="levels",
+    says="No level of a feature falls, by what was granted and by what brokers tell, and in the "
+    "end all tell what was granted",
+    compares="levels that brokers told after others had",
+    floor=2,
+    because="two brokers, or one that was asked twice more",
+    sources=(CLIENTS, LEDGER),
+    blind="a level that nobody asked for",
+)
+
+CLAUSES: Final = (ANSWERS, READS, LOGGED, CONFIGURED, MOVED, ARRIVED, LEVELS)
 
 _BESIDE: Final = (OtherChange, EligibleForgotten)
 """What may stand among a topic's records and says nothing of it."""
@@ -184,9 +214,9 @@ def asked_is_made(events: RunEvents) -> Outcome:
                 findings.setdefault((clause.name, shown.topic_id), finding_)
     wishes = wishes_of(events.operations)
     moved = [*_moved(wishes, log, seen), *_arrived(events, wishes, seen)]
+    every = [*findings.values(), *moved, *_levels(events, seen)]
     counts: dict[str, Count] = {each.name: seen[each.name] for each in CLAUSES}
     figures = {name: float(count) for name, count in counts.items() if isinstance(count, int)}
-    every = [*findings.values(), *moved]
     return weighed({**counts, **_no_occasion(events, wishes, seen)}, every, figures)
 
 
@@ -202,6 +232,8 @@ def _no_occasion(events: RunEvents, wishes: Wishes, seen: Mapping[str, int]) -> 
     if why := unshown(events.plan, Change):
         found |= {LOGGED.name: why, MOVED.name: why}
     found |= _nothing_moved(events, wishes, seen)
+    if asked.isdisjoint({FEATURES, UPDATE}):
+        found[LEVELS.name] = "nobody asked for levels of features"
     if "describe-configs" not in asked:
         found[CONFIGURED.name] = "nobody asked how topics are configured"
     elif settled(events.nemesis) is not True:
@@ -451,6 +483,38 @@ def _arrived(events: RunEvents, wishes: Wishes, seen: Counter[str]) -> Iterator[
             [*(each.operation for each in last), read],
             clause=ARRIVED.name,
         )
+
+
+# --- levels of features -------------------------------------------------------------------
+
+
+def _levels(events: RunEvents, seen: Counter[str]) -> Iterator[Finding]:
+    levels, grants = told(events.operations), granted(events.operations)
+    seen[LEVELS.name] += len(levels) - len({each.name for each in levels})
+    for before, after in fallen(levels):
+        yield finding(
+            f"feature {after.name} is at level {after.level} by operation {after.operation.index}, "
+            f"as of {after.epoch} in the log, and at {before.level} by operation "
+            f"{before.operation.index}, as of {before.epoch}",
+            [before.operation, after.operation],
+            clause=LEVELS.name,
+        )
+    for before, after in lowered(grants):
+        yield finding(
+            f"feature {after.name} was granted level {after.level} by operation "
+            f"{after.operation.index}, after {before.level} by operation {before.operation.index}",
+            [before.operation, after.operation],
+            clause=LEVELS.name,
+        )
+    if settled(events.nemesis) is True:
+        for before, after in forgotten(levels, grants):
+            yield finding(
+                f"feature {after.name} was granted level {before.level} by operation "
+                f"{before.operation.index}, and is at {after.level} in the end, operation "
+                f"{after.operation.index}",
+                [before.operation, after.operation],
+                clause=LEVELS.name,
+            )
 
 
 # --- the rule -----------------------------------------------------------------------------

@@ -4,6 +4,9 @@ Creates and deletes go to the brokers in turn, which forward them. `describe` is
 linearizable read, where the system has one, `metadata` a broker's cache, of which nothing is
 promised but that it does not go back. Few names live at a time, so that operations on one name
 collide; each retires soon, so that the history of one name stays small enough to check.
+
+Where the system has features with levels, somebody asks for the levels now and then, and to raise
+or to lower one; in the end each broker is asked for them.
 """
 
 from __future__ import annotations
@@ -13,11 +16,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from framework.generators import Context, Generator, Offer, Pending, assign, op
+from framework.generators import Context, Generator, Offer, Pending, assign, op, phases
 from framework.history.event import Event, Invocation
+from framework.plugins.capabilities import FEATURE_LEVELS
 from framework.plugins.workload import WorkloadOptions
 from workloads.base import TOPIC_CONFIGS, KafkaWorkload, topic_read
+from workloads.kafka.operations.features import Feature, Features, UpdateFeature
 from workloads.kafka.operations.topics import Configs, CreateTopic
+from workloads.kafka.roles import brokers
 from workloads.options import at_least
 
 FEWEST_OPERATIONS, MOST_OPERATIONS = 40, 60
@@ -28,6 +34,9 @@ CONFIGURED_SHARE: Final = 0.5
 CONFIGS: Final = {"segment.bytes": (2**20, 2**30), "max.message.bytes": (10**4, 10**6)}
 """What creates ask for, each from least to most. Nobody produces to these topics, and every system
 that is tested takes these values: a node may refuse what it does not carry out."""
+FEATURE_SHARE: Final = 0.04
+"""Of all operations, where the system has levels of features."""
+FEATURE_TYPES: Final = ("upgrade", "safe-downgrade", "unsafe-downgrade")
 WEIGHTS: Final = {"create": 6, "delete": 5, "describe": 6, "metadata": 3}
 
 
@@ -65,7 +74,14 @@ class Topics(KafkaWorkload):
             options=self._options,
             weights=weights,
             configures=TOPIC_CONFIGS in options.capabilities,
+            feature_share=FEATURE_SHARE if FEATURE_LEVELS in options.capabilities else 0.0,
         )
+
+    def final_generator(self, options: WorkloadOptions) -> Generator:
+        final = super().final_generator(options)
+        if FEATURE_LEVELS not in options.capabilities:
+            return final
+        return phases(*(op("features", node=node) for node in brokers(options.nodes)), final)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +103,24 @@ class Name:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollingNames:
-    """Endless. `next`: the number of the next name. `configures`: some creates do."""
+    """Endless. `next`: the number of the next name. `configures`: some creates do. `features`:
+    those that somebody told of, and the levels that they know."""
 
     options: TopicsOptions
     weights: Mapping[str, int]
     configures: bool = False
+    feature_share: float = 0.0
+    features: tuple[Feature, ...] = ()
     live: tuple[Name, ...] = ()
     next: int = 0
     taken: int = 0
 
     def offer(self, context: Context) -> Offer:
         rng = context.rng(self.taken)
+        if self.feature_share and rng.random() < self.feature_share:
+            chosen = assign(context.fork(self.taken), self._of_features(rng))
+            taken = self.taken if isinstance(chosen, Pending) else self.taken + 1
+            return Offer(chosen, replace(self, taken=taken))
         live, number = list(self.live), self.next
         slot = rng.randrange(self.options.live_names)
         while len(live) < self.options.live_names:
@@ -113,6 +136,22 @@ class RollingNames:
             return Offer(chosen, self)
         live[slot] = replace(live[slot], left=live[slot].left - 1)
         return Offer(chosen, replace(self, live=tuple(live), next=number, taken=self.taken + 1))
+
+    def _of_features(self, rng: random.Random) -> Invocation:
+        """A question; or a wish for a level, most of them for one that can be had."""
+        if not self.features or rng.random() < 0.5:
+            return op("features")
+        feature = rng.choice(self.features)
+        if rng.random() < 0.85:
+            least = feature.lowest if feature.level is None else feature.level
+            value = UpdateFeature(level=rng.randint(least, feature.highest), type="upgrade")
+        else:
+            value = UpdateFeature(
+                level=rng.randint(feature.lowest - 1, feature.highest + 1),
+                type=rng.choice(FEATURE_TYPES),
+                dry=rng.random() < 0.25 or None,
+            )
+        return op("update-feature", key=feature.name, value=value.to_json())
 
     def _operation(self, name: str, rng: random.Random) -> Invocation:
         f = rng.choices(list(self.weights), weights=list(self.weights.values()))[0]
@@ -132,6 +171,8 @@ class RollingNames:
         return tuple((each, str(rng.randint(*CONFIGS[each]))) for each in sorted(some))
 
     def update(self, context: Context, event: Event) -> Generator:
+        if event.type == "ok" and event.f == "features":
+            return replace(self, features=Features.from_json(event.value).features)
         if event.type != "info":
             return self
         live = tuple(

@@ -282,6 +282,27 @@ class Joined(TypedDict):
     part: NotRequired[str]
 
 
+class UpdateFeature(TypedDict):
+    """`dry`: it is only asked whether that could be done."""
+
+    level: int
+    dry: NotRequired[bool | None]
+
+
+class FeatureLevel(TypedDict):
+    """Null: none is finalized."""
+
+    name: str
+    level: int | None
+
+
+class Features(TypedDict):
+    """As of which end of the metadata log, and what then."""
+
+    epoch: int
+    features: Sequence[FeatureLevel]
+
+
 # --- what an answer reveals beside its value ----------------------------------------------
 
 
@@ -446,6 +467,17 @@ def log_answer(operation: Operation) -> LogAnswer:
 def group_request(operation: Operation) -> GroupRequest:
     value: GroupRequest = operation.value
     return value
+
+
+def update_feature(operation: Operation) -> UpdateFeature:
+    value: UpdateFeature = operation.value
+    return value
+
+
+def features(operation: Operation) -> Features:
+    """Of a question for levels that was answered."""
+    result: Features = operation.result
+    return result
 
 
 def joined(operation: Operation) -> Joined:

@@ -13,6 +13,7 @@ WATCHED_LOG: Final = "watched-metadata-log"
 BROKER_LEASES: Final = "broker-leases"
 REASSIGNMENTS: Final = "partition-reassignments"
 KEPT_LOG_STARTS: Final = "kept-log-starts"
+FEATURE_LEVELS: Final = "feature-levels"
 CAPABILITIES: Final[Mapping[str, str]] = {
     "kafka-topics": "topics that Kafka's protocol creates, deletes and lists",
     "topic-configs": "topics that are created with a configuration, which brokers show",
@@ -24,6 +25,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "data-plane": "partitions that are produced to and fetched from",
     REASSIGNMENTS: "partitions that administrators give other replicas",
     KEPT_LOG_STARTS: "deletes of records that outlive kills and elections once acknowledged",
+    FEATURE_LEVELS: "features whose levels administrators raise, and never lower",
     "groups": "consumer groups",
     "transactions": "transactions of producers",
     "kafka-descriptions": "nodes that tell anybody of the cluster in Kafka's protocol",

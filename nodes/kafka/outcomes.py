@@ -79,6 +79,7 @@ OUTCOMES: Final = OutcomeTable(
             "list-offsets",
             "assignment",
             "committed",
+            "features",
         }
     ),
     tags_retries=False,

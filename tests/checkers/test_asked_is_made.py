@@ -28,8 +28,8 @@ LOST = "33333333-3333-3333-3333-333333333333"
 NEXT = "44444444-4444-4444-4444-444444444444"
 FIFTH = "55555555-5555-5555-5555-555555555555"
 MOVED = "77777777-7777-7777-7777-777777777777"
-STILL = ("moves", "moved")
-"""Clauses of which there is nothing to say where no replicas were to be changed."""
+STILL = ("moves", "moved", "levels")
+"""Clauses of which there is nothing to say where no replicas were to be changed, and no levels."""
 PLACED = {"assignment": [[5, 4], [4, 5]]}
 
 
@@ -89,8 +89,10 @@ def moves(story: LogStory) -> None:
 
 
 def moved() -> LogStory:
-    """All that there is to be right, and other replicas."""
+    """All that there is to be right, other replicas and levels of features."""
     story = clean(moves)
+    for epoch, level in ((3, 1), (5, 1), (7, 2)):
+        shows_level(story, level, epoch)
     looked(story, "m/1")
     looked(story)
     shows(story, [6, 5])
@@ -257,6 +259,120 @@ def test_one_topic_that_clients_asked_for_is_no_occasion_to_confuse_it() -> None
 # --- clients alone ------------------------------------------------------------------------
 
 PLANTED = Plants(moved)
+
+
+def shows_level(
+    story: Story, level: int | None, epoch: int, name: str = "f", **more: Any
+) -> Operation:
+    """What a broker tells."""
+    feature = {"name": name, "level": level, "lowest": 1, "highest": 2}
+    result = {"epoch": epoch, "features": [feature]}
+    return story.op("features", None, None, result, **more)
+
+
+def raises(story: Story, level: int, dry: bool | None = None, **more: Any) -> Operation:
+    value = {"level": level, "type": "upgrade", **({} if dry is None else {"dry": dry})}
+    return story.op("update-feature", "f", value, None, **more)
+
+
+def leveled() -> LogStory:
+    """A level is raised, which one broker tells late; what is refused or tried changes nothing."""
+
+    def during(story: LogStory) -> None:
+        shows_level(story, None, 1)
+        shows_level(story, 1, 3)
+        raises(story, 3, type="fail", error="INVALID_UPDATE_VERSION")
+        raises(story, 3, dry=True)
+        raises(story, 3, type="info", error="CLIENT_TIMED_OUT")
+        raises(story, 2)
+        raises(story, 2)
+        shows_level(story, 2, 7)
+        shows_level(story, 1, 6)
+        shows_level(story, 1, 5, "other")
+
+    story = clean(during)
+    shows_level(story, 2, 8)
+    shows_level(story, 2, 8)
+    return story
+
+
+def test_levels_that_rise_are_accepted() -> None:
+    outcome = asked_is_made(leveled().run_events())
+    assert_valid(outcome)
+    assert outcome.clauses["levels"] == 4
+
+
+@PLANTED.violation("f is at level 1", "as of 9", "at 2", "as of 8", on=leveled)
+def a_level_that_falls(story: Story) -> None:
+    shows_level(story, 1, 9)
+
+
+@PLANTED.violation("f is at level 3", "as of 8", "at 2", on=leveled)
+def two_levels_at_one_place_of_the_log(story: Story) -> None:
+    shows_level(story, 3, 8)
+
+
+@PLANTED.violation("f was granted level 1", "after 2", on=leveled)
+def a_level_that_is_lowered(story: Story) -> None:
+    raises(story, 1)
+
+
+@PLANTED.violation("f was granted level 2", "at 1 in the end", on=leveled)
+def a_level_that_is_forgotten(story: Story) -> None:
+    """By one that tells as of an earlier place."""
+    shows_level(story, 1, 4)
+
+
+def levels_in(plant: Callable[[LogStory], None]) -> list[str]:
+    """What is found where that happens before the final phase."""
+    return [each.message for each in asked_is_made(clean(plant).run_events()).findings]
+
+
+def at_once(story: LogStory) -> None:
+    """Which came first nobody knows."""
+    raising = story.invoke("update-feature", "f", {"level": 2, "type": "upgrade"})
+    raises(story, 1)
+    story.complete(raising, "ok")
+
+
+def only_tried(story: LogStory) -> None:
+    raises(story, 2)
+    raises(story, 1, dry=True)
+
+
+def of_another(story: LogStory) -> None:
+    shows_level(story, 2, 3)
+    shows_level(story, 1, 4, "other")
+    raises(story, 2)
+
+
+def told_late(story: LogStory) -> None:
+    raises(story, 2)
+    shows_level(story, 1, 4)
+
+
+@pytest.mark.parametrize("plant", [at_once, only_tried, of_another, told_late])
+def test_levels_that_look_as_if_they_fell(plant: Callable[[LogStory], None]) -> None:
+    assert levels_in(plant) == []
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_levels_that_nobody_tells_are_unknown(count: int) -> None:
+    story = clean(lambda story: None)
+    raises(story, 2)
+    for _ in range(count):
+        shows_level(story, 2, 3)
+    levels = clause_of(judged(story), "levels")
+    assert (levels.verdict, levels.compared) == (Verdict.UNKNOWN, 0)
+
+
+def test_before_the_cluster_has_settled_a_broker_may_lag() -> None:
+    story = leveled()
+    shows_level(story, 1, 4)
+    events = story.run_events()
+    unsettled = replace(events, nemesis=[])
+    assert len(asked_is_made(events).findings) == 1
+    assert asked_is_made(unsettled).findings == []
 
 
 @PLANTED.violation("operation 0 asked for", "partitions [0], not 0 to 5", on=Story)
@@ -492,7 +608,7 @@ def test_hardly_a_wish_that_was_granted_was_no_occasion() -> None:
     create(story, "m", {"assignment": MADE}, MOVED)
     wish(story, [6, 5])
     wish(story, [6, 5], 1, type="info", error="REQUEST_TIMED_OUT")
-    for each in STILL:
+    for each in ("moves", "moved"):
         assert "hardly a wish for replicas was granted" in why_none(story, each)
 
 

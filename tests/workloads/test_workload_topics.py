@@ -1,11 +1,23 @@
 from collections import Counter
+from dataclasses import replace
 
 import pytest
-from histories import assert_encodable, invocations, pairs, run
+from histories import CAPABILITIES, assert_encodable, invocations, pairs, run
 from reference_controller import ReferenceController
 
+from framework.generators import clients, simulate
 from framework.history.event import Event
-from workloads.topics import CONFIGS, MOST_OPERATIONS, MOST_UNKNOWN, Topics, TopicsOptions
+from framework.plugins.capabilities import FEATURE_LEVELS
+from framework.plugins.system import NodeSpec
+from framework.plugins.workload import WorkloadOptions
+from workloads.topics import (
+    CONFIGS,
+    FEATURE_TYPES,
+    MOST_OPERATIONS,
+    MOST_UNKNOWN,
+    Topics,
+    TopicsOptions,
+)
 
 LIVE_NAMES = TopicsOptions().live_names
 
@@ -45,6 +57,52 @@ def test_some_creates_ask_for_a_configuration_where_brokers_show_it() -> None:
     ]
     assert {name for each in configured for name, _ in each or ()} == set(CONFIGS)
     assert len(configured) / 4 < configured.count(None) < len(configured) * 3 / 4
+
+
+class Leveled(ReferenceController):
+    """One of a feature whose level rises, and never falls."""
+
+    level = 1
+
+    def __call__(self, op: Event, n: int) -> tuple[int, Event]:
+        if op.f == "features":
+            feature = {"name": "f", "level": self.level, "lowest": 1, "highest": 2}
+            return 10**6, replace(op, type="ok", value={"epoch": n, "features": [feature]})
+        if op.f == "update-feature":
+            asked = op.value
+            rises = asked["type"] == "upgrade" and self.level <= asked["level"] <= 2
+            if not rises:
+                return 10**6, replace(op, type="fail", value=None, error=("NO", ""))
+            self.level = self.level if asked.get("dry") else asked["level"]
+            return 10**6, replace(op, type="ok", value=None)
+        return super().__call__(op, n)
+
+
+def test_levels_of_features_are_asked_for_and_raised_where_there_are_any() -> None:
+    """And lowered in vain, and raised beyond what there is."""
+    able = CAPABILITIES | {FEATURE_LEVELS}
+    history = run(Topics(), Leveled(), seconds=600, capabilities=able)
+    seen = Counter((op.f, end.type) for op, end in pairs(history))
+    assert seen["features", "ok"] > 50, seen
+    assert seen["update-feature", "ok"] > 20 and seen["update-feature", "fail"] > 5, seen
+    wishes = [event.value for event in invocations(history, "update-feature")]
+    assert {each["type"] for each in wishes} == set(FEATURE_TYPES)
+    assert {each["level"] for each in wishes} == {0, 1, 2, 3}
+    assert any("dry" in each for each in wishes)
+    first = next(event.f for event in history if event.f in ("features", "update-feature"))
+    assert first == "features", "it knows no feature before"
+
+
+def test_in_the_end_each_broker_is_asked_for_levels() -> None:
+    nodes = [
+        NodeSpec(name=name, roles=frozenset({"broker"}), ports={"client": 1})
+        for name in ("b1", "b2")
+    ]
+    for able, asked in ((CAPABILITIES, []), (CAPABILITIES | {FEATURE_LEVELS}, ["b1", "b2"])):
+        options = WorkloadOptions(seed=0, threads=2, rate=1, nodes=nodes, capabilities=able)
+        final = clients(Topics().final_generator(options))
+        history = simulate(final, threads=2, completion=Leveled(), max_ops=100)
+        assert [each.node for each in invocations(history, "features")] == asked
 
 
 def test_names_are_few_at_a_time_and_retire() -> None:

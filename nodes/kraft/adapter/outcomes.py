@@ -40,6 +40,7 @@ _FAILS: Final = (
     ErrorCode.fenced_leader_epoch,
     ErrorCode.stale_broker_epoch,
     ErrorCode.invalid_update_version,
+    ErrorCode.feature_update_failed,
     ErrorCode.unknown_topic_id,
     ErrorCode.duplicate_broker_registration,
     ErrorCode.broker_id_not_registered,
@@ -78,6 +79,7 @@ OUTCOMES: Final = OutcomeTable(
             "list-offsets",
             "assignment",
             "committed",
+            "features",
             "reassignments",
         }
     ),

@@ -11,6 +11,7 @@ from framework.evidence.kinds import Evidence
 from framework.history.event import Recorded
 from framework.plugins.capabilities import (
     BROKER_LEASES,
+    FEATURE_LEVELS,
     KEPT_LOG_STARTS,
     REASSIGNMENTS,
     WATCHED_LOG,
@@ -68,6 +69,7 @@ class KraftSystem(System):
                 "strict-metadata-log",
                 "snapshots",
                 REASSIGNMENTS,
+                FEATURE_LEVELS,
                 BROKER_LEASES,
                 KEPT_LOG_STARTS,
                 WATCHED_LOG,

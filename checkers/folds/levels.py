@@ -1,0 +1,85 @@
+"""Levels of features, as brokers tell them and as updates were granted (KIP-584)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from checkers.folds.values import features, update_feature
+from framework.history.pairing import Operation
+
+FEATURES: Final = "features"
+UPDATE: Final = "update-feature"
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """An operation tells that a feature has this level, or was granted it. `epoch`: up to where the
+    one that tells it knows the metadata log; None: of a grant."""
+
+    operation: Operation
+    name: str
+    level: int
+    epoch: int | None = None
+
+
+def told(operations: Iterable[Operation]) -> Sequence[Level]:
+    """What brokers told of features that have a level, in the order of their epochs."""
+    found = [
+        Level(each, one["name"], one["level"], features(each)["epoch"])
+        for each in operations
+        if each.f == FEATURES and each.ok and isinstance(each.result, dict)
+        for one in features(each)["features"]
+        if one["level"] is not None
+    ]
+    return sorted(found, key=lambda each: (each.name, each.epoch or 0, each.operation.index))
+
+
+def granted(operations: Iterable[Operation]) -> Sequence[Level]:
+    """Updates that were answered ok, in the order of their invocation: not those that were only to
+    be tried."""
+    return [
+        Level(each, str(each.key), update_feature(each)["level"])
+        for each in operations
+        if each.f == UPDATE and each.ok and not update_feature(each).get("dry")
+    ]
+
+
+def fallen(levels: Sequence[Level]) -> Iterator[tuple[Level, Level]]:
+    """Of what `told` has: an answer, and one that tells a lower level of no earlier epoch, or
+    another one of the same."""
+    for before, after in pairwise(levels):
+        if before.name != after.name:
+            continue
+        if after.level < before.level or (
+            after.epoch == before.epoch and after.level != before.level
+        ):
+            yield before, after
+
+
+def lowered(grants: Sequence[Level]) -> Iterator[tuple[Level, Level]]:
+    """A grant, and a later one of a lower level."""
+    for number, after in enumerate(grants):
+        for before in grants[:number]:
+            if (
+                before.name == after.name
+                and before.level > after.level
+                and before.operation.precedes(after.operation)
+            ):
+                yield before, after
+                break
+
+
+def forgotten(levels: Sequence[Level], grants: Sequence[Level]) -> Iterator[tuple[Level, Level]]:
+    """A grant of the main phase, and a lower level that somebody told in the final one, once the
+    cluster had settled."""
+    for each in levels:
+        if each.operation.phase == "final":
+            higher = [
+                grant for grant in grants if grant.name == each.name and grant.level > each.level
+            ]
+            own = [grant for grant in higher if grant.operation.phase != "final"]
+            if own:
+                yield own[0], each
