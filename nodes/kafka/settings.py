@@ -12,7 +12,8 @@ from nodes.kafka import quorum
 from nodes.kafka.software import DEFECT, HOME, JAVA_HOME, VERSION
 
 HEAP: Final = "heap"
-OURS: Final = frozenset({DEFECT, HEAP, HOME, JAVA_HOME, VERSION, quorum.QUORUM})
+FLAGS: Final = "java_flags"
+OURS: Final = frozenset({DEFECT, FLAGS, HEAP, HOME, JAVA_HOME, VERSION, quorum.QUORUM})
 """Settings that are the adapter's own, not Kafka's."""
 FIXED: Final = frozenset(
     {

@@ -199,12 +199,13 @@ class KafkaSystem(System):
         """The command line of a process of this node's software, with this configuration."""
         host, wanted = cluster.host(node), cluster.settings.get(node, {})
         java_command, found = java.command(wanted), software.asked_for(wanted)
+        flags = agent.flags(host, wanted) or archive.flags(host, found, java_command)
         return java.broker(
             java_command,
             java.libs(host, found),
             properties,
             heap=wanted.get(settings.HEAP, java.HEAP),
-            flags=agent.flags(host, wanted) or archive.flags(host, found, java_command),
+            flags=[*flags, *wanted.get(settings.FLAGS, "").split()],
         )
 
     def connect(

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from framework.errors import EngineError, UsageError
 from framework.plugins.capabilities import unmet
 from framework.plugins.system import NodeSpec
 from nodes.adapting.layout import layout
-from nodes.kafka import java, quorum, releases, settings, software
+from nodes.kafka import archive, java, quorum, releases, settings, software
 from nodes.kafka.defects import tools
 from nodes.kafka.releases import Release
 from nodes.kafka.system import KafkaSystem
@@ -229,6 +230,7 @@ def test_settings_are_kafkas_own_and_those_that_are_wanted() -> None:
         "version": "4.2.0",
         "defect": "vote-twice",
         "heap": "1g",
+        "java_flags": "-Xint -ea",
         "broker.session.timeout.ms": "9000",
     }
     made = of(spec, asked)
@@ -280,3 +282,23 @@ def test_a_silent_broker_is_fenced_a_session_later() -> None:
     assert 3 < system.fencing_s(specs, {}) < system.recovery_s(specs, {})
     longer = {specs[-1].name: {"broker.session.timeout.ms": "7000"}}
     assert system.fencing_s(specs, longer) == pytest.approx(system.fencing_s(specs, {}) + 5)
+
+
+def test_flags_for_java_come_after_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two that contradict each other Java takes the later one."""
+    monkeypatch.setattr(software, "asked_for", lambda _: software.Software("4.2.0", tmp_path))
+    monkeypatch.setattr(archive, "flags", lambda *_: ["-XX:SharedArchiveFile=some"])
+    (spec,) = layout("1", one_id=True)
+    host = SimpleNamespace(software="", workdir="/w")
+    cluster: Any = SimpleNamespace(
+        host=lambda _: host,
+        settings={spec.name: {"java_flags": "-XX:TieredStopAtLevel=4 -ea"}},
+    )
+    argv = KafkaSystem().command(cluster, spec.name, "/w/server.properties")
+    first = argv.index("-XX:TieredStopAtLevel=1")
+    assert first < argv.index("-XX:SharedArchiveFile=some") < argv.index("-cp")
+    assert argv[argv.index("-XX:TieredStopAtLevel=4") :][:3] == [
+        "-XX:TieredStopAtLevel=4",
+        "-ea",
+        "-cp",
+    ]

@@ -1,0 +1,69 @@
+"""What the nodes' processes take of the machine, by Linux's /proc."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, cast
+
+import tenacity
+
+from framework.hosts.processes import children, status
+from framework.plugins.host import OnThisMachine
+from framework.plugins.system import Cluster
+
+TICKS_A_SECOND: Final = os.sysconf("SC_CLK_TCK")
+LOOK_S: Final = 0.5
+QUIET: Final = 0.3
+"""Of a core, all nodes together."""
+QUIET_S: Final = 15.0
+_USER, _SYSTEM = 11, 12
+"""Where `status` has the ticks of a process."""
+
+
+def pids(cluster: Cluster) -> Iterator[int]:
+    """Of all nodes: what descends from the agents of their hosts."""
+    found = [
+        child
+        for agent in cast(OnThisMachine, cluster.fleet).roots().values()
+        for child in children(agent)
+    ]
+    for pid in found:  # it grows
+        found += children(pid)
+        yield pid
+
+
+def cpu_s(cluster: Cluster) -> float:
+    """Processor time that all nodes have used since they began, s."""
+    each = (status(pid) for pid in pids(cluster))
+    return sum(int(found[_USER]) + int(found[_SYSTEM]) for found in each) / TICKS_A_SECOND
+
+
+def until_quiet(cluster: Cluster) -> None:
+    """Wait until the nodes have done what they put off, as removing what was deleted or compiling
+    what was called often: until they take little of a core, or it is too late."""
+
+    def idle() -> bool:
+        before_s = cpu_s(cluster)
+        time.sleep(LOOK_S)
+        return cpu_s(cluster) - before_s < QUIET * LOOK_S
+
+    tenacity.Retrying(
+        retry=tenacity.retry_if_result(lambda found: not found),
+        stop=tenacity.stop_after_delay(QUIET_S),
+        retry_error_callback=lambda _: None,
+    )(idle)
+
+
+def memory_mib(cluster: Cluster) -> dict[str, float]:
+    """Of all nodes together: "Rss", what is in memory, and "Pss", in which what several processes
+    share is counted once. MiB."""
+    sums = {"Rss": 0.0, "Pss": 0.0}
+    for pid in pids(cluster):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name in sums:
+                sums[name] += int(value.split()[0]) / 1024
+    return sums
