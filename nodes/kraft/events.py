@@ -28,32 +28,30 @@ class EventLog:
     ) -> None:
         """`path` None: nothing is written down. `tap` hears each event's type and fields (JSON), on
         the thread that emits it."""
-        path = path or Path(os.devnull)
-        path.parent.mkdir(parents=True, exist_ok=True)
         self.incarnation = uuid.uuid4()
         self._who = _dumps({"node": node, "incarnation": self.incarnation})[1:-1]
         self._tap = tap
         self._seq = 0
         self._lock = threading.Lock()
-        torn = path.exists() and path.stat().st_size > 0 and path.read_bytes()[-1:] != b"\n"
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        if torn:
-            os.write(self._file, b"\n")
+        self._file = None if path is None else _opened(path)
 
     def emit(self, type: str, **fields: object) -> None:
         """Write one event. May be called from any thread; what takes long is done outside of
         the lock, for which the control loop must never wait behind a flood of events."""
-        rest = _dumps({"type": type, **fields})
-        with self._lock:
-            head = f'{{"time_ns":{time.monotonic_ns()},{self._who},"seq":{self._seq},'
-            self._seq += 1
-            os.write(self._file, f"{head}{rest[1:]}\n".encode())
+        if self._file is not None:  # a line that nobody reads costs as much as any other
+            rest = _dumps({"type": type, **fields})
+            with self._lock:
+                head = f'{{"time_ns":{time.monotonic_ns()},{self._who},"seq":{self._seq},'
+                self._seq += 1
+                os.write(self._file, f"{head}{rest[1:]}\n".encode())
         self._tap(type, fields)
 
     def emit_many(self, type: str, texts: Sequence[str]) -> None:
         """Write many events of a type, each given as the JSON text of its fields without the
         braces: hundreds in one call of the operating system, at one time. `tap` does not hear
         them."""
+        if self._file is None:
+            return
         for first in range(0, len(texts), AT_ONCE):
             some = [f'"type":"{type}",{text}}}\n' for text in texts[first : first + AT_ONCE]]
             with self._lock:
@@ -61,6 +59,16 @@ class EventLog:
                 lines = [f"{head}{seq},{text}" for seq, text in enumerate(some, self._seq)]
                 self._seq += len(some)
                 write_all(self._file, "".join(lines).encode())
+
+
+def _opened(path: Path) -> int:
+    """The file, its last line ended where a kill had cut it off."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    torn = path.exists() and path.stat().st_size > 0 and path.read_bytes()[-1:] != b"\n"
+    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    if torn:
+        os.write(opened, b"\n")
+    return opened
 
 
 class ErrorEvents(logging.Handler):

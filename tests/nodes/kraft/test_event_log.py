@@ -49,9 +49,16 @@ def test_for_who_listens_to_single_events() -> None:
     assert reported == [("many", {"offset": 1, "record": {"a": [1, 2]}}), ("many", {"offset": 2})]
 
 
+class Unwritable:
+    """What no line can be made of."""
+
+    def __str__(self) -> str:
+        raise AssertionError("a line is made that is not written")
+
+
 def test_nothing_is_written_where_no_file_is_wanted() -> None:
     reported: list[str] = []
     log = EventLog(None, "c1", lambda type, fields: reported.append(type))
-    log.emit("one")
+    log.emit("one", of=Unwritable())
     log.emit_many("many", ['"offset":1'])
     assert reported == ["one"]
