@@ -483,10 +483,10 @@ def _lost_partitions(operations: Iterable[Operation], lives: Lives) -> Iterator[
     """Of a topic, which only grows. Answers that tell of no partition at all tell nothing."""
     told: dict[tuple[str, tuple[str, int]], list[Told]] = defaultdict(list)
     for each in operations:
-        cached = each.f == "metadata" and each.ok and isinstance(each.result, dict)
-        life = lives.of(each) if cached else None
-        numbers = {shown["partition"] for shown in partitions_shown(each)} if cached else set()
-        if life is not None and numbers:
+        shown = partitions_shown(each) if each.f == "metadata" and each.ok else ()
+        life = lives.of(each) if shown else None
+        if life is not None:
+            numbers = {one["partition"] for one in shown}
             told[str(topic_answer(each).get("topic_id")), life].append(Told(each, len(numbers)))
     for (topic_id, (node, _)), own in sorted(told.items()):
         for before, after in falls(own, attrgetter("partitions")):

@@ -677,6 +677,15 @@ PLANTED.update(
 )
 
 
+def fewer_partitions_than_a_cache_had(story: Answers) -> None:
+    """By an answer that failed, and by a read that is no cache's; by the cache of another broker."""
+    several(story, 0, 1)
+    one = cached(TOPIC, **NOW)
+    story.op("metadata", "t", None, one, type="fail", error="X", node="b2")
+    story.op("describe", "t", None, one, node="b2")
+    several(story, 0, node="b3")
+
+
 def a_change_is_no_read(story: Answers) -> None:
     """Its answer comes late, of a version that has passed."""
     story.alter(1, [4])
@@ -747,6 +756,7 @@ def no_leader_twice(story: Answers) -> None:
 @pytest.mark.parametrize(
     "more",
     [
+        fewer_partitions_than_a_cache_had,
         a_change_is_no_read,
         stale_before_it_settled_again,
         shown_under_way_with_the_mark,
@@ -803,10 +813,11 @@ def test_what_nothing_mends_is_found_while_a_run_goes_on() -> None:
 
 
 def test_a_cache_that_lags_shows_what_nobody_had_shown_before() -> None:
-    """Of a partition that was first shown where it had been moved to."""
+    """Of a partition that was first shown where it had been moved to, and is to be moved on."""
     story = Answers()
     story.create("t")
     moved(story, [5, 4])
+    moved(story, [7, 8])
     for replicas in ([5, 4], [5, 6, 4], [6, 4]):
         story.cache("b3", replicas=replicas, isr=[4])
     assert not [each for each in checked(story).findings if each.clause == "replicas"]

@@ -412,7 +412,7 @@ def a_node_answers_nothing_but_errors(story: Asked) -> None:
     )
 
 
-@PLANTED.violation("c3 answered nothing from 0.4 s", "9 questions (describe-node)", on=Asked)
+@PLANTED.violation("c3 answered nothing from 4.0 s", "9 questions (describe-node)", on=Asked)
 def a_node_tells_nothing_of_itself(story: Asked) -> None:
     """It lets those questions time out, and answers all others."""
     story.rounds(2)
