@@ -678,7 +678,7 @@ PLANTED.update(
 
 
 def fewer_partitions_than_a_cache_had(story: Answers) -> None:
-    """By an answer that failed, and by a read that is no cache's; by the cache of another broker."""
+    """By an answer that failed, a read that is no cache's, and the cache of another broker."""
     several(story, 0, 1)
     one = cached(TOPIC, **NOW)
     story.op("metadata", "t", None, one, type="fail", error="X", node="b2")
