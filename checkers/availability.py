@@ -149,13 +149,10 @@ def _windows(injections: Iterable[FaultRecord]) -> list[Window]:
     return sorted(found, key=lambda window: (window.begin_ns, window.fault.id))
 
 
-def _inside(times: Times, windows: Iterable[Window]) -> Flags:
+def _inside(times: Times, windows: Sequence[Window]) -> Flags:
     """Which of them lie in a window: those before which more have begun than ended."""
-    held = [each for each in windows if each.begin_ns < each.end_ns]
-    begins, ends = (
-        np.array(sorted(moments), np.int64)
-        for moments in ([each.begin_ns for each in held], [each.end_ns for each in held])
-    )
+    begins = np.array(sorted(each.begin_ns for each in windows), np.int64)
+    ends = np.array(sorted(each.end_ns for each in windows), np.int64)
     begun = np.searchsorted(begins, times, side="right")
     inside: Flags = begun > np.searchsorted(ends, times, side="right")
     return inside

@@ -34,8 +34,8 @@ CONFIGURED_SHARE: Final = 0.5
 CONFIGS: Final = {"segment.bytes": (2**20, 2**30), "max.message.bytes": (10**4, 10**6)}
 """What creates ask for, each from least to most. Nobody produces to these topics, and every system
 that is tested takes these values: a node may refuse what it does not carry out."""
-FEATURE_SHARE: Final = 0.04
-"""Of all operations, where the system has levels of features."""
+FEATURE_SHARE: Final = 0.06
+"""Of all operations, where the system has levels of features: a short run has a few of each kind."""
 FEATURE_TYPES: Final = ("upgrade", "safe-downgrade", "unsafe-downgrade")
 WEIGHTS: Final = {"create": 6, "delete": 5, "describe": 6, "metadata": 3}
 
@@ -139,7 +139,7 @@ class RollingNames:
 
     def _of_features(self, rng: random.Random) -> Invocation:
         """A question; or a wish for a level, most of them for one that can be had."""
-        if not self.features or rng.random() < 0.5:
+        if not self.features or rng.random() < 0.3:
             return op("features")
         feature = rng.choice(self.features)
         if rng.random() < 0.85:

@@ -68,7 +68,8 @@ log: Final = logging.getLogger(__name__)
 QUIET_MS: Final = 500
 """A digest is written when the log has been quiet for this long."""
 SHUTDOWN_TIMEOUT_S: Final = 5.0
-CLOSE_TIMEOUT_S: Final = 2.0
+CLOSE_TIMEOUT_S: Final = 6.0
+"""What is closed has to reach the disk, which others may be writing to."""
 CLOCK_EVERY_S: Final = 10.0
 
 CONTROLLER_KEYS: Final = frozenset({BROKER_HEARTBEAT, CONTROLLER_HEARTBEAT, 10000})
