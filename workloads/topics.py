@@ -35,7 +35,7 @@ CONFIGS: Final = {"segment.bytes": (2**20, 2**30), "max.message.bytes": (10**4, 
 """What creates ask for, each from least to most. Nobody produces to these topics, and every system
 that is tested takes these values: a node may refuse what it does not carry out."""
 FEATURE_SHARE: Final = 0.06
-"""Of all operations, where the system has levels of features: a short run has a few of each kind."""
+"""Of all operations, where the system has levels of features: a few even in a short run."""
 FEATURE_TYPES: Final = ("upgrade", "safe-downgrade", "unsafe-downgrade")
 WEIGHTS: Final = {"create": 6, "delete": 5, "describe": 6, "metadata": 3}
 
