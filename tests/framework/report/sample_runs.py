@@ -70,14 +70,15 @@ def _plan(seed: int, seconds: float) -> dict[str, Any]:
 
 
 def _faults(seconds: float, rng: random.Random) -> list[dict[str, Any]]:
-    found, now = [], 4.0
+    found: list[dict[str, Any]] = []
+    now = 4.0
     kinds = [
         ("partition", ("halves", "isolate-leader", "majorities-ring", "bridge", "one-way")),
         ("kill", ("one", "leader", "minority")),
     ]
     while now < seconds - 8:
         fault, shapes = rng.choice(kinds)
-        victims = dict.fromkeys(rng.sample(NODES, rng.choice((1, 2, 3))), "cut off")
+        victims: dict[str, Any] = dict.fromkeys(rng.sample(NODES, rng.choice((1, 2, 3))), "cut off")
         if fault == "kill":
             victims = {node: {"pid": rng.randrange(100, 900)} for node in victims}
         length = rng.uniform(2.5, 7)
@@ -183,7 +184,7 @@ def _events(
 ) -> list[dict[str, Any]]:
     """A node's events: it restarts after each kill; leadership goes round at each partition."""
     found: list[dict[str, Any]] = []
-    state = {"incarnation": "i0", "seq": 0}
+    state: dict[str, Any] = {"incarnation": "i0", "seq": 0}
 
     def add(at_s: float, kind: str, **fields: Any) -> None:
         state["seq"] += 1

@@ -69,7 +69,7 @@ def until(condition: Callable[[], T], timeout_s: float = PATIENCE_S) -> T:
         try:
             value = condition()
         except (OSError, AssertionError) as error:
-            value, last = None, error  # type: ignore[assignment]
+            value, last = None, error
         else:
             last = None  # type: ignore[assignment]
         if value:
