@@ -316,6 +316,14 @@ def one_node_answers_nobody(story: Story) -> None:
         story.op("read", "t", type="fail", error="CLIENT_TIMED_OUT", node="b2")
 
 
+@PLANTED.violation("b1 answered nobody", on=peaceful)
+def the_first_node_answers_nobody(story: Story) -> None:
+    for _ in range(70):
+        story.wait(240)
+        story.op("read", "t", node="b2")
+        story.op("read", "t", type="fail", error="CLIENT_TIMED_OUT", node="b1")
+
+
 @PLANTED.violation("no operation succeeded", "without an answer", on=peaceful)
 def clients_hang_for_ever(story: Story) -> None:
     for _ in range(3):
