@@ -171,7 +171,7 @@ class RollingNames:
         return tuple((each, str(rng.randint(*CONFIGS[each]))) for each in sorted(some))
 
     def update(self, context: Context, event: Event) -> Generator:
-        if event.type == "ok" and event.f == "features":
+        if event.type == "ok" and event.f == "features" and isinstance(event.value, dict):
             return replace(self, features=Features.from_json(event.value).features)
         if event.type != "info":
             return self

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, TypeAlias
 
-from checkers.folds.values import group_request, joined
+from checkers.folds.values import group_request, joined, told_its_id
 from framework.history.pairing import Operation
 
 ACTS: Final = ("commit", "beat")
@@ -47,7 +47,7 @@ def _instance(operation: Operation) -> str | None:
 
 def _let_in(operation: Operation) -> bool:
     """Whether it is a join of a process that was told its id."""
-    return operation.f == "join" and operation.ok and "id" in (operation.result or {})
+    return operation.f == "join" and told_its_id(operation)
 
 
 # --- who is over --------------------------------------------------------------------------

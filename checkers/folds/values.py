@@ -484,3 +484,8 @@ def joined(operation: Operation) -> Joined:
     """Of a join or an assignment that was answered."""
     result: Joined = operation.result
     return result
+
+
+def told_its_id(join: Operation) -> bool:
+    """Whether a member was told what the coordinator calls it."""
+    return join.ok and "id" in (join.result or {})

@@ -48,6 +48,8 @@ EXCUSED: Mapping[str, set[str]] = {
         "a dead broker is listed for long",
         "a dead broker is listed for longer than the system says",
         "a node that lives is silent in the end",
+        "a node tells nothing of itself",
+        "a node has one excuse and another",
         "a node is silent for a while",
         "two nodes are silent together",
         "a broker that is never started again is listed",
