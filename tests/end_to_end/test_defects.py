@@ -34,13 +34,13 @@ RUNS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
         {
             "nodes": "3",
             "workload": "log",
-            "time_limit_s": 10,
+            "time_limit_s": 16,
             "interval_s": 5,
             # A leader without its followers; brokers that are cut off together keep theirs.
             "nemesis": "partition",
             "targets": "n1",
         },
-        {"partition-data"},
+        {"partition-data", "isr-chain"},
     ),
     "forget-deletes": (
         {

@@ -157,7 +157,9 @@ def test_of_two_processes_of_an_instance_the_first_one_is_fenced(cluster: Loopba
     gathered(second)
     with pytest.raises(confluent.KafkaException) as refused:
         first.commit()
-    assert refused.value.args[0].code() == confluent.KafkaError.FENCED_INSTANCE_ID
+    # The latter where a heartbeat was refused before the commit was asked for.
+    told = {confluent.KafkaError.FENCED_INSTANCE_ID, confluent.KafkaError._FATAL}
+    assert refused.value.args[0].code() in told
     second.commit()
     for each in (first, second):
         each.consumer.close()
