@@ -251,13 +251,13 @@ def _decide(
 ) -> tuple[Leadership, ResponsePayload | None]:
     """The response, its records added to `builder`; None for a read, answered when proved."""
     config, request = state.config, asked.request
-    can_lead = leadership.members.can_lead
     response: ResponsePayload
     if isinstance(request, UnregisterBrokerRequest):
         allows = _allows(config, leadership.committed.image, asked.requester)
         response, members = unregister_broker(builder, leadership.members, request, config, allows)
         return replace(leadership, members=members), response
     if isinstance(request, partitions.AlterPartitionRequest):
+        can_lead = leadership.members.can_lead
         return leadership, partitions.alter_partitions(builder, request, can_lead)
     if isinstance(request, AllocateProducerIdsRequest):
         return leadership, allocate_producer_ids(builder, request, leadership.epoch)

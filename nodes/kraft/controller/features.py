@@ -36,9 +36,8 @@ def supported_by(request: BrokerHeartbeatRequest) -> Levels:
     )
 
 
-def supports_all(image: Image, request: BrokerHeartbeatRequest) -> bool:
-    """Whether the broker works with every finalized feature at its level (A.1.50)."""
-    supported = supported_by(request)
+def supports_all(image: Image, supported: Levels) -> bool:
+    """Whether who supports these works with every finalized feature at its level (A.1.50)."""
     return all(
         name in supported and supported[name][0] <= level <= supported[name][1]
         for name, level in image.features.items()

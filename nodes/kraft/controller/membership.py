@@ -98,8 +98,7 @@ def heartbeat(
     response = decision.decide()
     if response.error_code != 0:
         return response, decision.members
-    levels = features.supported_by(request)
-    return response, decision.members.with_levels(request.broker_id, levels)
+    return response, decision.members.with_levels(request.broker_id, decision.levels)
 
 
 class _Decision:
@@ -122,13 +121,14 @@ class _Decision:
         self.now_ms = now_ms
         self.broker_id = request.broker_id
         self.target = BrokerState(request.target_state)
+        self.levels = features.supported_by(request)
 
     def decide(self) -> BrokerHeartbeatResponse:
         if self.request.cluster_id not in (None, self.config.cluster_id):
             return self._refuse(ErrorCode.inconsistent_cluster_id)
         if not self._well_formed():
             return self._refuse(ErrorCode.invalid_request)
-        if not features.supports_all(self.builder.image, self.request):
+        if not features.supports_all(self.builder.image, self.levels):
             return self._refuse(ErrorCode.unsupported_version)
         broker = self.builder.image.brokers.get(self.broker_id)
         if self.request.broker_epoch == NO_EPOCH:

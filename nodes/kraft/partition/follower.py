@@ -25,13 +25,19 @@ def fetch_position(state: PartitionState) -> tuple[Offset, LeaderEpoch]:
     return state.log.end_offset, epochs.last_epoch(state.log.epochs)
 
 
+def _awaited(state: PartitionState, event: Replicated | Diverged | OutOfRange) -> bool:
+    """Whether it answers the fetch that this replica would send now."""
+    role = state.role
+    follows = isinstance(role, Following) and role.leader_epoch == event.leader_epoch
+    return follows and event.offset == state.log.end_offset
+
+
 def replicated(state: PartitionState, event: Replicated) -> tuple[PartitionState, list[Effect]]:
     """Append what follows the end of the log; take over the leader's high watermark as far as
     the log goes, and where its log begins. An answer from another epoch, or to an older fetch,
     says nothing."""
-    role, log = state.role, state.log
-    stale = not isinstance(role, Following) or role.leader_epoch != event.leader_epoch
-    if stale or event.offset != log.end_offset:
+    log = state.log
+    if not _awaited(state, event):
         return state, []
     effects: list[Effect] = []
     for batch in event.batches:
@@ -50,9 +56,8 @@ def replicated(state: PartitionState, event: Replicated) -> tuple[PartitionState
 def diverged(state: PartitionState, event: Diverged) -> tuple[PartitionState, list[Effect]]:
     """Truncate to where both logs were the same at most. The high watermark goes with it only
     where a log lost what it had promised: then there is nothing to stand for it."""
-    role, log = state.role, state.log
-    stale = not isinstance(role, Following) or role.leader_epoch != event.leader_epoch
-    if stale or event.offset != log.end_offset:
+    log = state.log
+    if not _awaited(state, event):
         return state, []
     _, own_end = epochs.end_offset_for(log.epochs, event.epoch, log.end_offset)
     end_offset = max(LOG_START, min(own_end, event.end_offset))
@@ -69,9 +74,7 @@ def diverged(state: PartitionState, event: Diverged) -> tuple[PartitionState, li
 def out_of_range(state: PartitionState, event: OutOfRange) -> tuple[PartitionState, list[Effect]]:
     """Begin anew where the leader begins: it has nothing any more, or never had anything, of what
     would have to come next."""
-    role = state.role
-    stale = not isinstance(role, Following) or role.leader_epoch != event.leader_epoch
-    if stale or event.offset != state.log.end_offset:
+    if not _awaited(state, event):
         return state, []
     return _restarted(state, event.start_offset)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kio.schema.errors import ErrorCode
 
@@ -17,7 +17,7 @@ from nodes.kraft.ids import Offset, PartitionIndex
 from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.partition.answers import Fields, response
 from nodes.kraft.partition.steps import Deleted
-from nodes.kraft.runtime.partitions import Partitions
+from nodes.kraft.runtime.partitions import Partitions, patience_ms
 from nodes.kraft.runtime.planes import Handler, Plane, Service, serves
 from nodes.kraft.security.authorizer import Operation, ResourceType
 from nodes.kraft.wire import api_keys
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
         DeleteRecordsRequest,
         DeleteRecordsTopic,
     )
-
-MAX_TIMEOUT_MS: Final = 600_000
 
 
 class DeleteRecords(Service):
@@ -60,8 +58,7 @@ class _Deleting:
 
     def begin(self) -> None:
         request, image = self._context.request, self._plane.image()
-        timeout_ms = round(request.timeout.total_seconds() * 1000)
-        timeout_ms = max(0, min(timeout_ms, MAX_TIMEOUT_MS))
+        timeout_ms = patience_ms(request.timeout)
         for topic in request.topics:
             topic_id = image.topic_ids.get(topic.name)
             code = self._refusal(topic.name)

@@ -8,6 +8,7 @@ written to is a small object, without a file.
 from __future__ import annotations
 
 import asyncio
+import datetime
 import itertools
 import logging
 import time
@@ -53,6 +54,7 @@ TICK_S: Final = 0.05
 CHECKPOINT_S: Final = 5.0
 REFUSED_S: Final = 1.0
 """How long an ISR that the controller refused is not proposed again."""
+MAX_TIMEOUT_MS: Final = 600_000
 
 NOTHING: Final = PartitionState()
 LeaderWatch: TypeAlias = Callable[[uuid.UUID, PartitionIndex, bool, int], None]
@@ -69,6 +71,11 @@ class Appended:
     error: ErrorCode
     base_offset: Offset = NO_OFFSET
     log_start: Offset = LOG_START
+
+
+def patience_ms(timeout: datetime.timedelta) -> int:
+    """How long whoever asks partitions waits for their answers, as a request says it."""
+    return max(0, min(round(timeout.total_seconds() * 1000), MAX_TIMEOUT_MS))
 
 
 class Partitions(Service):

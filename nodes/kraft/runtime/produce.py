@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kio.schema.errors import ErrorCode
 
@@ -13,7 +13,7 @@ from nodes.kraft.ids import NO_OFFSET, PartitionIndex
 from nodes.kraft.net.listener import NO_ANSWER, RequestContext
 from nodes.kraft.partition.answers import Fields, refused, response
 from nodes.kraft.partition.steps import ALL, Answer
-from nodes.kraft.runtime.partitions import Partitions
+from nodes.kraft.runtime.partitions import Partitions, patience_ms
 from nodes.kraft.runtime.planes import Handler, Plane, Service, serves
 from nodes.kraft.security.authorizer import Operation, ResourceType
 from nodes.kraft.wire import api_keys
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
         ProduceRequest,
         TopicProduceData,
     )
-
-MAX_TIMEOUT_MS: Final = 600_000
 
 
 class Produce(Service):
@@ -65,8 +63,7 @@ class _Produced:
 
     def append(self) -> None:
         request, image = self._context.request, self._plane.image()
-        timeout_ms = round(request.timeout.total_seconds() * 1000)
-        timeout_ms = max(0, min(timeout_ms, MAX_TIMEOUT_MS))
+        timeout_ms = patience_ms(request.timeout)
         for topic in request.topic_data:
             topic_id = image.topic_ids.get(topic.name)
             code = self._refusal(topic.name, topic_id is not None)
