@@ -167,15 +167,8 @@ class Groups(KafkaWorkload):
             final_fetches(keys),
             each_thread(op("leave", value=nobody)),
             FinalMember(keys=tuple(keys)),
-            FinalReads(names=lambda: keys, f="committed", value=OfGroup(GROUP).to_json()),
-            *(
-                FinalReads(
-                    names=lambda key=each.key: (key,),  # type: ignore[misc]
-                    f="committed",
-                    value=OfGroup(each.group).to_json(),
-                )
-                for each in self._options.static_members
-            ),
+            _committed(GROUP, keys),
+            *(_committed(each.group, [each.key]) for each in self._options.static_members),
             super().final_generator(options),
         )
 
@@ -190,6 +183,11 @@ class Groups(KafkaWorkload):
 
 
 # --- a member -----------------------------------------------------------------------------
+
+
+def _committed(group: str, keys: Sequence[str]) -> FinalReads:
+    """Of each partition, where the group went on in the end."""
+    return FinalReads(names=lambda: keys, f="committed", value=OfGroup(group).to_json())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

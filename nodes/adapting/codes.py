@@ -1,6 +1,10 @@
 """Kafka's error codes."""
 
+from typing import Final
+
 from kio.schema.errors import ErrorCode
+
+from framework.plugins.outcomes import STALE
 
 
 def name_of(code: int) -> str:
@@ -9,3 +13,15 @@ def name_of(code: int) -> str:
         return ErrorCode(code).name.upper()
     except ValueError:
         return f"UNKNOWN_CODE_{code}"
+
+
+STALE_MEMBERS: Final = {
+    (f, name_of(code)): STALE
+    for f in ("commit", "beat")
+    for code in (
+        ErrorCode.illegal_generation,
+        ErrorCode.unknown_member_id,
+        ErrorCode.fenced_instance_id,
+    )
+}
+"""(f, code) -> what is seen where a group refuses a member of the past."""

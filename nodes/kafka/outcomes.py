@@ -15,7 +15,7 @@ from typing import Final
 from kio.schema.errors import ErrorCode
 
 from framework.plugins.outcomes import ABSENT, OUT_OF_RANGE, PRESENT, STALE, OutcomeTable
-from nodes.adapting.codes import name_of
+from nodes.adapting.codes import STALE_MEMBERS, name_of
 
 _STATIC: Final = (
     ErrorCode.message_too_large,
@@ -63,12 +63,7 @@ OUTCOMES: Final = OutcomeTable(
         ("heartbeat", name_of(ErrorCode.stale_broker_epoch)): STALE,
         ("alter-isr", name_of(ErrorCode.stale_broker_epoch)): STALE,
         ("fetch", name_of(ErrorCode.offset_out_of_range)): OUT_OF_RANGE,
-        ("commit", name_of(ErrorCode.illegal_generation)): STALE,
-        ("commit", name_of(ErrorCode.unknown_member_id)): STALE,
-        ("commit", name_of(ErrorCode.fenced_instance_id)): STALE,
-        ("beat", name_of(ErrorCode.illegal_generation)): STALE,
-        ("beat", name_of(ErrorCode.unknown_member_id)): STALE,
-        ("beat", name_of(ErrorCode.fenced_instance_id)): STALE,
+        **STALE_MEMBERS,
     },
     reads=frozenset(
         {

@@ -163,9 +163,10 @@ class KafkaSystem(System):
 
     def settings(self, cluster: Cluster, node: str, workdir: str) -> dict[str, str]:
         """Its server.properties, where its directory is this one."""
-        addresses = {name: each.address for name, each in cluster.fleet.hosts.items()}
         wanted = cluster.settings.get(node, {})
-        return settings.node_settings(node, cluster.nodes, addresses, wanted, workdir=workdir)
+        return settings.node_settings(
+            node, cluster.nodes, _addresses(cluster), wanted, workdir=workdir
+        )
 
     def formatted(self, cluster: Cluster, node: str, spec: NodeSpec) -> dict[str, bytes]:
         """What the directory of a `spec` that runs the software of this node holds before its first
@@ -184,11 +185,10 @@ class KafkaSystem(System):
 
     def _controllers(self, cluster: Cluster) -> str:
         """The first voters of a dynamic quorum."""
-        addresses = {name: each.address for name, each in cluster.fleet.hosts.items()}
         directories = {
             name: settings.directory_id(spec, cluster.seed) for name, spec in cluster.nodes.items()
         }
-        return quorum.initial_controllers(cluster.nodes, addresses, directories)
+        return quorum.initial_controllers(cluster.nodes, _addresses(cluster), directories)
 
     def start(self, cluster: Cluster, node: str) -> int:
         host = cluster.host(node)
@@ -288,3 +288,8 @@ class KafkaSystem(System):
     def dialect(self) -> Dialect:
         """What clients of Kafka's protocol must know to speak with these nodes."""
         return DIALECT
+
+
+def _addresses(cluster: Cluster) -> dict[str, str]:
+    """By node."""
+    return {name: each.address for name, each in cluster.fleet.hosts.items()}

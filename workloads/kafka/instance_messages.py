@@ -7,8 +7,6 @@ name; so its part tells which process of the instance assigned last.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from kio.schema.heartbeat.v4.request import HeartbeatRequest
@@ -22,14 +20,16 @@ from kio.schema.sync_group.v5 import request as sync
 from kio.schema.sync_group.v5.response import SyncGroupResponse
 from kio.schema.types import GroupId
 from kio.static.primitive import i32, i32Timedelta
-from kio.static.protocol import RequestPayload, ResponsePayload
+from kio.static.protocol import ResponsePayload
 
 from framework.history.event import Invocation
+from framework.plugins.dialect import Exchange, Exchanges
 from framework.plugins.outcomes import Answer, Ok
 from workloads.kafka.codec import expected
 from workloads.kafka.group_messages import commit_answer, commit_request
 from workloads.kafka.messages import refused, the_one
 from workloads.kafka.operations.groups import Assigned, InstanceAct, InstanceJoin, Left
+from workloads.kafka.roles import BROKER
 
 PROTOCOL_TYPE: Final = "instances"
 PROTOCOL: Final = "alone"
@@ -118,17 +118,9 @@ def _commit_answer(invocation: Invocation, response: ResponsePayload) -> Answer:
     return commit_answer(invocation, expected(OffsetCommitResponse, response))
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """How an operation is asked, and what its answer says."""
-
-    request: Callable[[Invocation], RequestPayload]
-    answer: Callable[[Invocation, ResponsePayload], Answer]
-
-
-EXCHANGES: Final[Mapping[str, Exchange]] = {
-    "beat": Exchange(beat_request, beat_answer),
-    "commit": Exchange(commit_request, _commit_answer),
-    "leave": Exchange(leave_request, leave_answer),
+EXCHANGES: Final[Exchanges] = {
+    "beat": Exchange(at=BROKER, request=beat_request, answer=beat_answer),
+    "commit": Exchange(at=BROKER, request=commit_request, answer=_commit_answer),
+    "leave": Exchange(at=BROKER, request=leave_request, answer=leave_answer),
 }
 """Of operations that are one request; a join is two."""
