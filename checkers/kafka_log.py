@@ -117,6 +117,8 @@ def _judged(operations: pa.Table, judges: Judges) -> pa.Table:
 def _told_of(made: pa.Table, judges: Judges) -> pa.Table:
     """Without what a join told of partitions that others judge."""
     joins = pc.equal(made.column("kind"), Kind.OWN).to_numpy()
+    if not joins.any():
+        return made
     names = made.filter(pa.array(joins)).select(["run", "key"]).to_pylist()
     own = np.ones(made.num_rows, np.bool_)
     own[joins] = [judges(name["run"], name["key"]) for name in names]

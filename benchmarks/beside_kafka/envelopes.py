@@ -6,7 +6,6 @@ otherwise: Kafka's is its DefaultPrincipalData, the node's has an id of the requ
 
 from __future__ import annotations
 
-import io
 import socket
 import struct
 import uuid
@@ -16,12 +15,12 @@ from kio.schema.api_versions.v3.request import ApiVersionsRequest
 from kio.schema.default_principal_data.v0.data import DefaultPrincipalData
 from kio.schema.envelope.v0.request import EnvelopeRequest
 from kio.schema.errors import ErrorCode
-from kio.serial import entity_writer
-from kio.static.protocol import Entity, RequestPayload
+from kio.static.protocol import RequestPayload
 
 from benchmarks.beside_kafka.client import connection
 from benchmarks.beside_kafka.measuring import Failed
 from framework.plugins.system import Cluster
+from nodes.kraft.wire.codec import encode_entity
 from nodes.kraft.wire.forwarding import ForwardedPrincipal
 from workloads.kafka.codec import Codec
 from workloads.kafka.roles import CONTROLLER
@@ -65,20 +64,14 @@ class AtController:
 
 def _of_node() -> bytes:
     """As the forwarding broker itself; every request with an id of its own."""
-    return _written(ForwardedPrincipal(type="", name="", request_id=uuid.uuid4()))
+    return encode_entity(ForwardedPrincipal(type="", name="", request_id=uuid.uuid4()))
 
 
 def _of_kafka() -> bytes:
     """Behind the version of its form."""
-    return _VERSION + _written(
+    return _VERSION + encode_entity(
         DefaultPrincipalData(type_="User", name="ANONYMOUS", token_authenticated=False)
     )
-
-
-def _written(entity: Entity) -> bytes:
-    buffer = io.BytesIO()
-    entity_writer(type(entity))(buffer, entity)
-    return buffer.getvalue()
 
 
 PRINCIPALS: Final = {"kraft": _of_node, "kafka": _of_kafka}

@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Final, cast
 
 import tenacity
 
-from framework.hosts.processes import children, status
+from benchmarks.check_scale import processor_s, tree
 from framework.plugins.host import OnThisMachine
 from framework.plugins.system import Cluster
 
-TICKS_A_SECOND: Final = os.sysconf("SC_CLK_TCK")
 LOOK_S: Final = 0.5
 QUIET: Final = 0.3
 """Of a core, all nodes together."""
 QUIET_S: Final = 15.0
-_USER, _SYSTEM = 11, 12
-"""Where `status` has the ticks of a process."""
 
 
 def pids(cluster: Cluster) -> Iterator[int]:
     """Of all nodes: what descends from the agents of their hosts."""
-    found = [
-        child
-        for agent in cast(OnThisMachine, cluster.fleet).roots().values()
-        for child in children(agent)
-    ]
-    for pid in found:  # it grows
-        found += children(pid)
-        yield pid
+    for agent in cast(OnThisMachine, cluster.fleet).roots().values():
+        yield from islice(tree(agent), 1, None)
 
 
 def cpu_s(cluster: Cluster) -> float:
     """Processor time that all nodes have used since they began, s."""
-    each = (status(pid) for pid in pids(cluster))
-    return sum(int(found[_USER]) + int(found[_SYSTEM]) for found in each) / TICKS_A_SECOND
+    return sum(map(processor_s, pids(cluster)))
 
 
 def until_quiet(cluster: Cluster) -> None:

@@ -75,11 +75,10 @@ def lowered(grants: Sequence[Level]) -> Iterator[tuple[Level, Level]]:
 def forgotten(levels: Sequence[Level], grants: Sequence[Level]) -> Iterator[tuple[Level, Level]]:
     """A grant of the main phase, and a lower level that somebody told in the final one, once the
     cluster had settled."""
+    before = [grant for grant in grants if grant.operation.phase != "final"]
     for each in levels:
         if each.operation.phase == "final":
-            higher = [
-                grant for grant in grants if grant.name == each.name and grant.level > each.level
-            ]
-            own = [grant for grant in higher if grant.operation.phase != "final"]
-            if own:
-                yield own[0], each
+            named = (one for one in before if one.name == each.name)
+            higher = next((one for one in named if one.level > each.level), None)
+            if higher is not None:
+                yield higher, each
