@@ -12,6 +12,7 @@ from framework.history.event import Json, Recorded
 from framework.plugins.checker import Table
 from framework.plugins.host import Fleet, Host, Image
 from framework.plugins.kept import keep
+from framework.plugins.promise import Promised
 
 RECOVERY_S: Final = 30.0
 PID_FILE: Final = "node.pid"
@@ -173,6 +174,12 @@ class System(Protocol):
     ) -> frozenset[str]:
         """Of `capabilities` those that it has with these settings. By itself all."""
         return self.capabilities
+
+    def promises(self, plan: Mapping[str, Recorded]) -> Mapping[str, Promised]:
+        """`checker/clause` -> who promises what it says, of the software that a stored run tested;
+        or that nobody does: then it is not judged. A clause that is not here is judged. By itself
+        nothing is said of any."""
+        return {}
 
     def recovery_s(
         self, nodes: Sequence[NodeSpec], settings: Mapping[str, Mapping[str, str]]

@@ -6,7 +6,6 @@ Kafka's own AlterPartition, which every client here knows.
 
 from typing import Final
 
-from framework.plugins.capabilities import WATCHED_LOG
 from framework.plugins.dialect import Dialect, Exchanges, Leadership
 from framework.plugins.system import Cluster
 from nodes.adapting.log_watch import LogWatch
@@ -16,11 +15,6 @@ from nodes.kafka.outcomes import OUTCOMES
 from nodes.kafka.registering import Registering
 from nodes.kafka.settings import SESSION, SHORT, cluster_id
 from nodes.kafka.states import WHO_LEADS, led_log
-
-SYNTHETIC_BROKERS: Final = frozenset({"committed-topic-read", "synthetic-brokers", WATCHED_LOG})
-"""Capabilities of systems with whose controllers clients register, and whose log they fetch."""
-SYNTHETIC_BROKERS_SINCE: Final = "3.9"
-"""BrokerRegistration 4 and Fetch 17 (KIP-1022, KIP-853)."""
 
 
 def of_client(cluster: Cluster) -> Exchanges:

@@ -10,10 +10,10 @@ from framework.evidence.kinds import Evidence
 from framework.history.event import Recorded
 from framework.plugins.dialect import Dialect
 from framework.plugins.host import Image
+from framework.plugins.promise import Promised
 from framework.plugins.system import Cluster, NodeSpec, NodeState, System
 from nodes.adapting import processes
 from nodes.adapting.layout import layout
-from nodes.disk_evidence.disk import GIVEN
 from nodes.kafka import (
     archive,
     disk,
@@ -27,41 +27,25 @@ from nodes.kafka import (
 )
 from nodes.kafka.defects import agent, tools
 from nodes.kafka.defects.catalogue import BREAKS
-from nodes.kafka.dialect import DIALECT, SYNTHETIC_BROKERS, SYNTHETIC_BROKERS_SINCE
+from nodes.kafka.dialect import DIALECT
 from nodes.kafka.extra_broker import PROPERTIES, KafkaExtraBroker
-from nodes.kafka.log_rules import rules_of
+from nodes.kafka.log_rules import SOFTWARE, releases_of, rules_of
+from nodes.kafka.promises.made import EXTRA_BROKERS
+from nodes.kafka.promises.table import capabilities_on, promised
 
 FENCING_MARGIN_S: Final = 1.0
 """Within this time the record that fences a broker is committed, and every broker has read it."""
 STOP_GRACE_S: Final = 1.0
 ANSWER_S: Final = 1.0
-EXTRA_BROKERS: Final = frozenset({"extra-brokers"})
 
 
 class KafkaSystem(System):
     """Apache Kafka in KRaft mode, as it was released."""
 
     name = "kafka"
-    costly: Mapping[str, str] = dict.fromkeys(EXTRA_BROKERS, "a Java each, again and again")
+    costly: Mapping[str, str] = {EXTRA_BROKERS: "a Java each, again and again"}
     defects: Mapping[str, str] = BREAKS
-    capabilities = (
-        frozenset(
-            {
-                "kafka-topics",
-                "kafka-descriptions",
-                "topic-configs",
-                "data-plane",
-                "groups",
-                "transactions",
-                "metadata-log",
-                "metadata-log-rules",
-                "snapshots",
-            }
-        )
-        | SYNTHETIC_BROKERS
-        | EXTRA_BROKERS
-        | GIVEN
-    )
+    capabilities = capabilities_on((releases.newest(),))
 
     def layout(self, nodes: str | None) -> Sequence[NodeSpec]:
         return layout(nodes, one_id=True)
@@ -81,17 +65,18 @@ class KafkaSystem(System):
     def capabilities_with(
         self, nodes: Sequence[NodeSpec], settings_of: Mapping[str, Mapping[str, str]]
     ) -> frozenset[str]:
-        """Older controllers do not know the messages by which clients play brokers, and what older
-        brokers log of their lives was not looked at."""
+        """Those that all of the nodes' releases promise, and are asked for."""
         asked = [software.asked_for(settings_of.get(spec.name, {})) for spec in nodes]
-        able = all(releases.is_since(each.version, SYNTHETIC_BROKERS_SINCE) for each in asked)
-        return self.capabilities if able else self.capabilities - SYNTHETIC_BROKERS - EXTRA_BROKERS
+        return capabilities_on([each.version for each in asked])
+
+    def promises(self, plan: Mapping[str, Recorded]) -> Mapping[str, Promised]:
+        return promised(releases_of(plan))
 
     def versions(
         self, nodes: Sequence[NodeSpec], settings_of: Mapping[str, Mapping[str, str]]
     ) -> Mapping[str, str]:
         found = {software.asked_for(settings_of.get(spec.name, {})).version for spec in nodes}
-        return {"Apache Kafka": ", ".join(sorted(found))}
+        return {SOFTWARE: ", ".join(sorted(found))}
 
     def get(self, version: str | None) -> str:
         found = software.get(version or releases.newest())

@@ -9,7 +9,8 @@ from planted_runs import TOPIC
 
 from framework.evidence import changes
 from framework.evidence.kinds import HeldRule, LogRule, LogRules
-from nodes.kafka.log_rules import ELIGIBLE_LEADERS, METADATA_VERSION, rules_of
+from nodes.kafka.log_rules import rules_of
+from nodes.kafka.promises.rules import ELIGIBLE_LEADERS, METADATA_VERSION
 
 Fields = dict[str, Any]
 

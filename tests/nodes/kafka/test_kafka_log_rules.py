@@ -11,7 +11,8 @@ from checkers.replay_invariants import Fold
 from framework.evidence.changes import Change
 from framework.evidence.kinds import LogRule
 from nodes.kafka.disk import METADATA, left_on_disk
-from nodes.kafka.log_rules import ELIGIBLE_LEADERS, METADATA_VERSION, rules_of
+from nodes.kafka.log_rules import rules_of
+from nodes.kafka.promises.rules import ELIGIBLE_LEADERS, METADATA_VERSION
 
 STORED: Final = Path(__file__).parent / "stored"
 LOGS: Final = {"4.2.0": STORED / "__cluster_metadata-0", "3.3.2": STORED / "3.3.2"}

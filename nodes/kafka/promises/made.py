@@ -1,0 +1,338 @@
+"""What Apache Kafka promises: of logs, groups and transactions to clients, of the metadata quorum,
+of brokers, and of what it leaves on disks."""
+
+from typing import Final
+
+from framework.plugins.capabilities import WATCHED_LOG
+from nodes.disk_evidence.disk import GIVEN
+from nodes.kafka.promises.terms import Bounds, Promise, of
+
+EXTRA_BROKERS: Final = "extra-brokers"
+_MESSAGES: Final = "messages in the jars of releases"
+
+_LOGS: Final = (
+    Promise(
+        name="produce-and-fetch",
+        says="Partitions are produced to and fetched from; an offset is one record, in the order "
+        "in which a partition was given them, and what was refused is not there",
+        source="documentation, Design: Message Delivery Semantics",
+        capabilities=frozenset({"data-plane"}),
+        clauses=(
+            *of("kafka-log", "one-log"),
+            *of("partition-data", "one-value", "in-order", "written"),
+        ),
+    ),
+    Promise(
+        name="acks-all",
+        says="What is acknowledged to acks=all is not lost while a replica in sync lives, and can "
+        "be read",
+        source="producer configuration `acks`",
+        clauses=(
+            *of("kafka-log", "one-log"),
+            *of("partition-data", "kept", "readable"),
+            *of("isr-chain", "watermark-held"),
+        ),
+    ),
+    Promise(
+        name="committed-is-replicated",
+        says="Consumers are given what all in-sync replicas have, and replicas have the same below "
+        "the high watermark",
+        source="documentation, Design: Replication",
+        clauses=(
+            *of("partition-data", "limits"),
+            *of("replica-matching", "same-batches"),
+            *of("isr-chain", "watermark-held"),
+            *of("observed-cluster", "all-in-sync"),
+        ),
+    ),
+    Promise(
+        name="min-insync",
+        says="acks=all is acknowledged only where the ISR has `min.insync.replicas`",
+        source="topic configuration `min.insync.replicas`",
+        clauses=of("isr-chain", "enough-replicas"),
+    ),
+    Promise(
+        name="idempotent-producers",
+        says="A producer with an id writes each batch once, in order; ids are of one producer",
+        source="KIP-98",
+        clauses=(
+            *of("kafka-log", "one-log"),
+            *of("partition-data", "one-value"),
+            *of("identity-uniqueness", "producer-ids"),
+        ),
+    ),
+    Promise(
+        name="producer-id-blocks",
+        says="Blocks of producer ids are given out once, by records of the metadata log",
+        source="KIP-730",
+        clauses=of("identity-uniqueness", "producer-ids"),
+    ),
+    Promise(
+        name="leader-epochs",
+        says="A leader epoch of a partition has one leader, and who follows another one cuts off "
+        "what that one has not: an offset and epoch are one batch on all replicas",
+        source="KIP-101, KIP-279",
+        clauses=(
+            *of("replica-matching", "one-batch", "one-leader"),
+            *of("identity-uniqueness", "batches"),
+            *of("metadata-answers", "one-leader"),
+        ),
+    ),
+    Promise(
+        name="deleted-records",
+        says="Records below an acknowledged delete are not given again by who acknowledged it",
+        source="KIP-107",
+        clauses=of("partition-data", "deleted", "limits"),
+    ),
+    Promise(
+        name="transactions",
+        says="Of a transaction all is read with `isolation.level=read_committed`, or nothing, and "
+        "nothing of one that failed",
+        source="KIP-98",
+        capabilities=frozenset({"transactions"}),
+        clauses=of("kafka-log", "one-log"),
+    ),
+)
+_GROUPS: Final = (
+    Promise(
+        name="groups",
+        says="In a generation of a group a partition has one owner; older generations do not "
+        "commit, and generations rise",
+        source="protocol guide: JoinGroup, SyncGroup, OffsetCommit",
+        capabilities=frozenset({"groups"}),
+        clauses=of("groups", "one-owner", "old-generations-refused", "generations-rise"),
+    ),
+    Promise(
+        name="committed-offsets",
+        says="A group is told the offset that it committed last, and begins there",
+        source="documentation, Design: The Consumer; protocol guide: OffsetFetch",
+        clauses=(
+            *of("groups", "commits-kept", "commits-made", "within-end", "delivered"),
+            *of("kafka-log", "one-log"),
+        ),
+    ),
+    Promise(
+        name="static-members",
+        says="A member with `group.instance.id` that comes back in time has its part still, and "
+        "the process before it is fenced",
+        source="KIP-345",
+        clauses=of("groups", "instances-fenced", "returns-keep-the-part"),
+    ),
+)
+_TOPICS: Final = (
+    Promise(
+        name="topics",
+        says="Topics are created and deleted once each, with the partitions and replicas that were "
+        "asked for; a deletion that was acknowledged has its record",
+        source="KIP-4, KIP-631",
+        capabilities=frozenset({"kafka-topics"}),
+        clauses=(
+            *of("asked-is-made", "answers", "reads", "log"),
+            *of("effects-once", "topics"),
+            *of("metadata-answers", "replicas"),
+        ),
+    ),
+    Promise(
+        name="topic-configurations",
+        says="A topic has the configuration that its creation asked for, and the answer tells it",
+        source="KIP-4, KIP-525",
+        capabilities=frozenset({"topic-configs"}),
+        clauses=of("asked-is-made", "answers", "configurations"),
+    ),
+    Promise(
+        name="topic-ids",
+        says="A topic has an id that no other one ever has",
+        source="KIP-516",
+        clauses=of("identity-uniqueness", "topic-ids"),
+    ),
+)
+_QUORUM: Final = (
+    Promise(
+        name="metadata-quorum",
+        says="Metadata are one replicated log: an offset and epoch are one record, what a majority "
+        "has is committed and is in the log of every later leader",
+        source="KIP-595",
+        capabilities=frozenset({"metadata-log"}),
+        clauses=(
+            *of("committed-never-lost", "one-record", "leaders-have-all", "none-dropped"),
+            *of("committed-never-lost", "still-there", "everywhere-in-the-end"),
+            *of("log-matching", "one-record", "same-below"),
+            *of("identity-uniqueness", "log-entries"),
+            *of("voter-durability", "kept"),
+            *of("observed-cluster", "no-way-back", "committed-kept"),
+            *of("uncommitted-never-visible", "shown-is-committed"),
+            *of("monotonic-counters", "saved-state"),
+            *of("replay-invariants", "one-log"),
+        ),
+    ),
+    Promise(
+        name="one-leader",
+        says="An epoch of the quorum has one leader",
+        source="KIP-595",
+        clauses=(
+            *of("one-leader-per-epoch", "one-record", "one-claim"),
+            *of("observed-cluster", "one-leader"),
+        ),
+    ),
+    Promise(
+        name="resigns",
+        says="A leader of the quorum gives up that a majority has not fetched from for "
+        "`controller.quorum.fetch.timeout.ms` (releases before 3.7 do not: KAFKA-15489)",
+        source="KIP-595",
+        clauses=of("observed-cluster", "let-go"),
+    ),
+    Promise(
+        name="quorum-described",
+        says="Nodes tell anybody of the quorum, the cluster and its topics",
+        source="KIP-836, KIP-700, KIP-4",
+        capabilities=frozenset({"kafka-descriptions"}),
+        clauses=of("observed-cluster", "heard", "one-address"),
+    ),
+    Promise(
+        name="snapshots",
+        says="A snapshot stands for all committed records below its end, and a log begins where "
+        "one ends",
+        source="KIP-630",
+        capabilities=frozenset({"snapshots"}),
+        clauses=(
+            *of("snapshot-equivalence", "replayed", "committed", "files", "log-starts"),
+            *of("identity-uniqueness", "log-entries"),
+        ),
+    ),
+    Promise(
+        name="majority-is-enough",
+        says="The control plane works while most controllers live and hear each other",
+        source="documentation, KRaft: Deploying Considerations",
+        clauses=(
+            *of("availability", "kinds", "partitions", "nodes"),
+            *of("convergence", "settles", "readable", "led"),
+        ),
+    ),
+    Promise(
+        name="observers",
+        says="Who does not vote may fetch the metadata log, below its high watermark",
+        source="KIP-595, KIP-853",
+        asked=Bounds(since="3.9"),
+        bounded_by=f"Fetch 17 ({_MESSAGES}: 3.7.0 and 3.9.1)",
+        capabilities=frozenset({WATCHED_LOG, "committed-topic-read"}),
+        clauses=(
+            *of("observed-log", "given-kept", "one-log"),
+            *of("isr-linearizability", "never-back"),
+        ),
+    ),
+    Promise(
+        name="own-listener",
+        says="Requests of the control plane have a listener of their own, and do not wait for "
+        "those of clients; nobody is fenced or voted out for a flood of those",
+        source="KIP-631, Controller: listeners",
+        clauses=of("isolation", "undelayed", "no-election", "none-fenced"),
+    ),
+)
+_BROKERS: Final = (
+    Promise(
+        name="broker-epochs",
+        says="A registration has a broker epoch of its own, higher than those before; an older one "
+        "is refused",
+        source="KIP-380, KIP-631",
+        clauses=(
+            *of("identity-uniqueness", "broker-epochs"),
+            *of("monotonic-counters", "records", "answers"),
+            *of("zombie-fencing", "refused"),
+            *of("isr-chain", "members-in-service"),
+        ),
+    ),
+    Promise(
+        name="isr-changes",
+        says="A leader changes the ISR of its partition by AlterPartition, one step from the "
+        "version and leader epoch that it names; older ones are refused",
+        source="KIP-497, KIP-631",
+        clauses=(
+            *of("isr-chain", "one-chain", "request-is-a-record", "asked-joins"),
+            *of("isr-linearizability", "one-step", "never-back", "asked-for"),
+            *of("effects-once", "isr-shrinks"),
+            *of("monotonic-counters", "records"),
+            *of("metadata-answers", "isr", "versions"),
+            *of("zombie-fencing", "refused"),
+        ),
+    ),
+    Promise(
+        name="clean-elections",
+        says="A leader comes from the ISR, unless `unclean.leader.election.enable` is true",
+        source="topic configuration `unclean.leader.election.enable`",
+        clauses=of("isr-chain", "clean-election"),
+    ),
+    Promise(
+        name="fenced-brokers-stay-out",
+        says="Who is fenced, or about to go, joins no ISR",
+        source="KIP-841",
+        bounds=Bounds(since="3.3"),
+        bounded_by=f"AlterPartition 2 ({_MESSAGES}: 3.3.2)",
+        clauses=of("isr-chain", "members-in-service"),
+    ),
+    Promise(
+        name="member-epochs",
+        says="An ISR is changed only if the broker epochs that it names its members by are theirs",
+        source="KIP-903",
+        bounds=Bounds(since="3.5"),
+        bounded_by=f"the KIP's page (3.5); AlterPartition 3 ({_MESSAGES}: 3.7.0, not 3.3.2)",
+        clauses=(*of("isr-chain", "members-in-service"), *of("zombie-fencing", "refused")),
+    ),
+    Promise(
+        name="eligible-leaders",
+        says="Who left an ISR that is too small may lead once it is empty, until he registers anew",
+        source="KIP-966",
+        bounds=Bounds(since="4.0"),
+        bounded_by="documentation of 4.0, Operations: Eligible Leader Replicas",
+        clauses=of("isr-chain", "clean-election"),
+    ),
+    Promise(
+        name="broker-lists",
+        says="Brokers that live are registered and listed, and those that are gone fenced and not",
+        source="KIP-631, Broker Lifecycle",
+        clauses=of("observed-cluster", "live-listed", "dead-unlisted"),
+    ),
+    Promise(
+        name="played-brokers",
+        says="Who registers with the active controller, and heartbeats, is a broker to it: once, "
+        "if it asked",
+        source="KIP-631, Broker Registration; KIP-858, KIP-1022",
+        asked=Bounds(since="3.9"),
+        bounded_by=f"BrokerRegistration 4 ({_MESSAGES}: 3.7.0 and 3.9.1)",
+        capabilities=frozenset({"synthetic-brokers"}),
+        clauses=of("effects-once", "registrations"),
+    ),
+    Promise(
+        name="controlled-shutdown",
+        says="A broker that asks to go is let go when it leads nothing, is in no ISR that has "
+        "others, and is given nothing again until it is back",
+        source="KIP-631, Controlled Shutdown; KIP-841",
+        asked=Bounds(since="3.9"),
+        bounded_by="what older brokers log of their lives was not looked at",
+        capabilities=frozenset({EXTRA_BROKERS}),
+        clauses=of(
+            "controlled-shutdown-safety",
+            *("hands-over", "leads-no-more", "clients-go-on", "shown-no-more"),
+        ),
+    ),
+    Promise(
+        name="caches-follow-the-log",
+        says="Brokers answer from what they have applied of the committed log, in its order",
+        source="KIP-631, Broker Metadata Management",
+        clauses=(
+            *of("metadata-cache", "one-point", "points-rise", "keeps-up"),
+            *of("metadata-answers", "caches", "settled-caches"),
+            *of("uncommitted-never-visible", "shown-is-committed"),
+        ),
+    ),
+)
+_NODES: Final = (
+    Promise(
+        name="files",
+        says="A node leaves its logs, checkpoints, snapshots, quorum-state and last words in "
+        "files, whole but for what was being written when it ended",
+        source="documentation, Implementation: Log; KIP-595, KIP-630",
+        capabilities=GIVEN,
+        clauses=of("node-tells-the-truth", "whole-logs"),
+    ),
+)
+MADE: Final = (*_LOGS, *_GROUPS, *_TOPICS, *_QUORUM, *_BROKERS, *_NODES)

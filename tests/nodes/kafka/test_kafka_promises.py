@@ -1,0 +1,236 @@
+"""The table of what Apache Kafka promises: whole, by release, and what follows from it."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, Final
+
+import pytest
+
+from framework.checking.clauses import clauses_of
+from framework.evidence.kinds import LogRule
+from framework.plugins import registry
+from framework.plugins.capabilities import (
+    CAPABILITIES,
+    FAULTS,
+    NODE_ANSWERS,
+    unmet,
+)
+from nodes.kafka import releases, software
+from nodes.kafka.promises.not_made import NOT_MADE, OWN
+from nodes.kafka.promises.table import PROMISES, capabilities_on, promised
+from nodes.kafka.promises.terms import NOT_VERIFIED, Bounds, NoPromise, Promise, of
+from nodes.kafka.system import KafkaSystem
+
+OF_ALL: Final = {
+    *("data-plane", "groups", "kafka-descriptions", "kafka-topics", "metadata-log"),
+    *("metadata-log-rules", "snapshots", "topic-configs", "transactions"),
+    *("disk:appended", "disk:applied", "disk:epoch-saved", "disk:failed", "disk:log-began"),
+    *("disk:log-on-disk", "disk:partition-appended", "disk:partition-log-on-disk"),
+    *("disk:partition-offset-saved", "disk:partition-truncated", "disk:snapshot-file"),
+    "disk:truncated",
+}
+FROM_3_9: Final = {
+    *("committed-topic-read", "extra-brokers", "synthetic-brokers", "watched-metadata-log")
+}
+HAVE: Final[Mapping[str, set[str]]] = {
+    "3.3.2": OF_ALL,
+    "3.6.1": OF_ALL,
+    "3.6.2": OF_ALL,
+    "3.7.0": OF_ALL,
+    "3.7.1": OF_ALL,
+    "3.9.1": OF_ALL | FROM_3_9,
+    "4.0.0": OF_ALL | FROM_3_9,
+    "4.0.1": OF_ALL | FROM_3_9,
+    "4.1.1": OF_ALL | FROM_3_9,
+    "4.2.0": OF_ALL | FROM_3_9,
+}
+"""As they were when no table said so."""
+
+
+def all_clauses() -> dict[str, Any]:
+    """`checker/clause` -> the checker, of all that are installed."""
+    checkers = {name: registry.load("checkers", name) for name in registry.names("checkers")}
+    return {
+        f"{name}/{clause.name}": checker
+        for name, checker in checkers.items()
+        for clause in clauses_of(checker)
+    }
+
+
+def able_on(release: str) -> frozenset[str]:
+    """What a run of that release can have and observe, whatever it is asked for."""
+    have = capabilities_on((release,))
+    provided = {FAULTS, NODE_ANSWERS, "data-floods"}
+    for name in registry.names("workloads"):
+        workload = registry.load("workloads", name)
+        if unmet(workload.requires, have) is None:
+            provided |= workload.provides
+    return have | provided
+
+
+CLAUSES: Final = all_clauses()
+PROMISED: Final = {clause for each in PROMISES for clause in each.clauses}
+WANTED: Final = {clause for each in NOT_MADE for clause in each.clauses}
+OWNED: Final = {clause for clauses in OWN.values() for clause in clauses}
+
+
+def test_what_rests_on_the_table_exists() -> None:
+    assert sorted((PROMISED | WANTED | OWNED) - CLAUSES.keys()) == []
+    named = {name for each in (*PROMISES, *NOT_MADE) for name in each.capabilities}
+    assert {each for each in named if not each.startswith("disk:")} <= CAPABILITIES.keys()
+    assert not capabilities_on((releases.newest(),)) & {
+        name for each in NOT_MADE for name in each.capabilities
+    }
+
+
+def uncovered(clauses: Mapping[str, Any], available: frozenset[str]) -> list[str]:
+    """Clauses that are judged there, and of which the table says nothing."""
+    return sorted(
+        name
+        for name, checker in clauses.items()
+        if unmet(checker.requires, available) is None and name not in PROMISED | WANTED | OWNED
+    )
+
+
+@pytest.mark.parametrize("release", releases.versions())
+def test_every_clause_that_applies_rests_on_a_promise_or_on_none_for_a_reason(release: str) -> None:
+    assert uncovered(CLAUSES, able_on(release)) == []
+
+
+def test_a_clause_of_which_the_table_says_nothing_is_seen() -> None:
+    new = {**CLAUSES, "isr-chain/brand-new": CLAUSES["isr-chain/one-chain"]}
+    assert uncovered(new, able_on("4.2.0")) == ["isr-chain/brand-new"]
+
+
+def test_a_clause_is_promised_or_not_or_the_frameworks_own() -> None:
+    assert PROMISED & WANTED == PROMISED & OWNED == WANTED & OWNED == set()
+
+
+def test_promises_are_told_apart_and_have_sources() -> None:
+    names = Counter(each.name for each in PROMISES)
+    assert [name for name, count in names.items() if count > 1] == []
+    for each in PROMISES:
+        assert each.source and each.says, each.name
+        assert each.clauses or each.capabilities, each.name
+        bounded = bool(each.bounds.text() or each.asked.text())
+        assert bool(each.bounded_by) == bounded, f"{each.name}: or say {NOT_VERIFIED!r}"
+        assert bool(each.wrong) or each.rule is None, each.name
+
+
+def test_each_rule_of_the_log_has_one_bound_in_one_place() -> None:
+    rules: list[LogRule] = [each.rule.rule for each in PROMISES if each.rule is not None]
+    assert len(set(rules)) == len(rules)
+
+
+# --- what releases have -------------------------------------------------------------------
+
+
+def test_the_table_is_of_all_releases() -> None:
+    assert list(HAVE) == releases.versions()
+
+
+@pytest.mark.parametrize("release", HAVE)
+def test_capabilities_of_releases_are_what_they_were(
+    release: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert with_versions(monkeypatch, release, release) == HAVE[release]
+    assert with_versions(monkeypatch, "4.2.0", release) == HAVE[release]
+
+
+def with_versions(monkeypatch: pytest.MonkeyPatch, *versions: str) -> frozenset[str]:
+    monkeypatch.setattr(
+        software, "asked_for", lambda asked: SimpleNamespace(version=asked["version"])
+    )
+    system = KafkaSystem()
+    nodes = system.layout("1+1")
+    wanted = zip(nodes, versions, strict=True)
+    return system.capabilities_with(nodes, {spec.name: {"version": v} for spec, v in wanted})
+
+
+@pytest.mark.parametrize(
+    ("bounds", "held"),
+    [
+        (Bounds(), (True, True, True, True)),
+        (Bounds(since="3.7.1"), (False, False, True, False)),
+        (Bounds(before="3.7.1"), (False, True, False, False)),
+        (Bounds(since="3.7", before="4.2"), (False, True, False, False)),
+    ],
+)
+def test_bounds_hold_of_every_release_or_not(bounds: Bounds, held: Sequence[bool]) -> None:
+    clusters: list[list[str]] = [[], ["3.7.0"], ["4.2.0"], ["3.7.0", "4.2.0"]]
+    assert tuple(map(bounds.hold, clusters)) == tuple(held)
+
+
+# --- what is said of clauses --------------------------------------------------------------
+
+NEW: Final = Promise(
+    name="new",
+    says="It is so",
+    source="KIP-9999",
+    bounds=Bounds(since="4.1"),
+    clauses=of("c", "new", "both"),
+)
+OLD: Final = Promise(name="old", says="It was so", source="KIP-1", clauses=of("c", "both"))
+NONE: Final = (
+    NoPromise(
+        name="none",
+        says="rain",
+        why="not promised",
+        instead="sun",
+        source="KIP-2",
+        so="none is asked for",
+        clauses=of("c", "rain"),
+    ),
+    NoPromise(
+        name="silent",
+        says="thunder",
+        why="not told",
+        instead="lightning",
+        source="KIP-2",
+        so="it is seen",
+        clauses=of("c", "thunder"),
+    ),
+)
+
+
+def test_a_clause_is_made_where_a_promise_of_it_holds() -> None:
+    said = promised(("4.1.1", "4.2.0"), (NEW, OLD), NONE)
+    assert {name: each.made for name, each in said.items()} == {
+        "c/new": True,
+        "c/both": True,
+        "c/rain": False,
+    }
+    assert said["c/both"].source == "KIP-9999 (since 4.1), KIP-1"
+    assert said["c/rain"].source == "Apache Kafka does not promise rain"
+
+
+@pytest.mark.parametrize("cluster", [("4.0.1",), ("4.0.1", "4.2.0"), ()])
+def test_a_clause_that_a_release_of_the_cluster_does_not_promise_is_not_made(
+    cluster: tuple[str, ...],
+) -> None:
+    said = promised(cluster, (NEW, OLD), NONE)
+    assert not said["c/new"].made
+    assert said["c/new"].source == "Apache Kafka promises it since 4.1 only (KIP-9999)"
+    assert said["c/both"].made and said["c/both"].source == "KIP-1"
+
+
+def test_a_source_is_named_once() -> None:
+    said = promised(("4.2.0",))["replay-invariants/brokers"].source
+    assert said.count("registerBroker") == 1
+    assert promised(("4.2.0",))["isr-chain/members-in-service"].source == (
+        "KIP-380, KIP-631, KIP-841 (since 3.3), KIP-903 (since 3.5)"
+    )
+    assert "KIP-903" not in promised(("3.3.2",))["isr-chain/members-in-service"].source
+
+
+@pytest.mark.parametrize("release", releases.versions())
+def test_no_release_is_judged_by_what_it_does_not_promise(release: str) -> None:
+    """Where a checker applies, each of its clauses is promised by that release, or not judged."""
+    able, said = able_on(release), promised((release,))
+    unpromised = {
+        name
+        for name, checker in CLAUSES.items()
+        if unmet(checker.requires, able) is None and name in said and not said[name].made
+    }
+    assert unpromised <= WANTED, "a promise of another release alone: say so in the report"
