@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-GENERATED = ("clauses.md", "evidence.md", "grid.md", "kafka-bugs.md")
+GENERATED = ("clauses.md", "evidence.md", "grid.md", "kafka-bugs.md", "kafka-promises.md")
 
 
 def files(*patterns: str) -> list[Path]:

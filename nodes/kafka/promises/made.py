@@ -9,6 +9,8 @@ from nodes.kafka.promises.terms import Bounds, Promise, of
 
 EXTRA_BROKERS: Final = "extra-brokers"
 _MESSAGES: Final = "messages in the jars of releases"
+_PLAYED: Final = Bounds(since="3.9")
+"""Those on which clients play brokers, and brokers come and go: BrokerRegistration 4, Fetch 17."""
 
 _LOGS: Final = (
     Promise(
@@ -195,24 +197,24 @@ _QUORUM: Final = (
         source="KIP-630",
         capabilities=frozenset({"snapshots"}),
         clauses=(
-            *of("snapshot-equivalence", "replayed", "committed", "files", "log-starts"),
+            *of("snapshot-equivalence", "committed", "files", "log-starts"),
             *of("identity-uniqueness", "log-entries"),
         ),
     ),
     Promise(
         name="majority-is-enough",
         says="The control plane works while most controllers live and hear each other",
-        source="documentation, KRaft: Deploying Considerations",
+        source="documentation, Operations: KRaft, Controllers",
         clauses=(
             *of("availability", "kinds", "partitions", "nodes"),
-            *of("convergence", "settles", "readable", "led"),
+            *of("convergence", "settles", "readable"),
         ),
     ),
     Promise(
         name="observers",
         says="Who does not vote may fetch the metadata log, below its high watermark",
         source="KIP-595, KIP-853",
-        asked=Bounds(since="3.9"),
+        asked=_PLAYED,
         bounded_by=f"Fetch 17 ({_MESSAGES}: 3.7.0 and 3.9.1)",
         capabilities=frozenset({WATCHED_LOG, "committed-topic-read"}),
         clauses=(
@@ -224,7 +226,7 @@ _QUORUM: Final = (
         name="own-listener",
         says="Requests of the control plane have a listener of their own, and do not wait for "
         "those of clients; nobody is fenced or voted out for a flood of those",
-        source="KIP-631, Controller: listeners",
+        source="KIP-631",
         clauses=of("isolation", "undelayed", "no-election", "none-fenced"),
     ),
 )
@@ -274,6 +276,7 @@ _BROKERS: Final = (
         says="An ISR is changed only if the broker epochs that it names its members by are theirs",
         source="KIP-903",
         bounds=Bounds(since="3.5"),
+        asked=_PLAYED,
         bounded_by=f"the KIP's page (3.5); AlterPartition 3 ({_MESSAGES}: 3.7.0, not 3.3.2)",
         clauses=(*of("isr-chain", "members-in-service"), *of("zombie-fencing", "refused")),
     ),
@@ -288,15 +291,15 @@ _BROKERS: Final = (
     Promise(
         name="broker-lists",
         says="Brokers that live are registered and listed, and those that are gone fenced and not",
-        source="KIP-631, Broker Lifecycle",
+        source="KIP-631",
         clauses=of("observed-cluster", "live-listed", "dead-unlisted"),
     ),
     Promise(
         name="played-brokers",
         says="Who registers with the active controller, and heartbeats, is a broker to it: once, "
         "if it asked",
-        source="KIP-631, Broker Registration; KIP-858, KIP-1022",
-        asked=Bounds(since="3.9"),
+        source="KIP-631",
+        asked=_PLAYED,
         bounded_by=f"BrokerRegistration 4 ({_MESSAGES}: 3.7.0 and 3.9.1)",
         capabilities=frozenset({"synthetic-brokers"}),
         clauses=of("effects-once", "registrations"),
@@ -305,8 +308,8 @@ _BROKERS: Final = (
         name="controlled-shutdown",
         says="A broker that asks to go is let go when it leads nothing, is in no ISR that has "
         "others, and is given nothing again until it is back",
-        source="KIP-631, Controlled Shutdown; KIP-841",
-        asked=Bounds(since="3.9"),
+        source="KIP-631, KIP-841",
+        asked=_PLAYED,
         bounded_by="what older brokers log of their lives was not looked at",
         capabilities=frozenset({EXTRA_BROKERS}),
         clauses=of(

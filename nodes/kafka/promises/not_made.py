@@ -53,7 +53,7 @@ _CONTROL_PLANE: Final = (
         says="a vote that is kept for as long as its epoch lasts",
         why="done otherwise",
         instead="`quorum-state` forgets a vote once a leader is known, but for the leader's own",
-        source="KIP-595, Quorum State; FollowerState",
+        source="KIP-595; FollowerState",
         so="votes are judged by who leads (`one-leader-per-epoch`)",
         capabilities=frozenset({"kept-votes"}),
         clauses=of("one-vote", "one-candidate", "long-enough-log"),
@@ -114,7 +114,7 @@ _BROKERS: Final = (
         says="a lease, without which a broker serves nobody",
         why="not promised",
         instead="none: a broker's session is the controller's alone",
-        source="KIP-631, Broker Lifecycle",
+        source="KIP-631",
         so="the end of a lease in a history is that of the session at the earliest",
         capabilities=frozenset({BROKER_LEASES}),
         clauses=(
@@ -206,7 +206,8 @@ _NODES: Final = (
     ),
     NoPromise(
         name="told-by-nodes",
-        says="events, as they happen, of what nodes append, apply, publish, decide and answer",
+        says="events, as they happen, of what nodes append, apply, publish, decide and answer, and "
+        "digests of their metadata",
         why="not told",
         instead="nodes tell nothing of themselves",
         source="-",
@@ -215,7 +216,9 @@ _NODES: Final = (
             *of("node-tells-the-truth", "reported-on-disk", "disk-reported", "exit-reported"),
             *of("node-tells-the-truth", "answers-reported"),
             *of("process-health", "explained-ends", "never-silent", "never-still"),
-            *of("convergence", "one-state", "caught-up", "in-service"),
+            *of("convergence", "one-state", "caught-up", "in-service", "led"),
+            *of("identity-uniqueness", "live-voters"),
+            *of("snapshot-equivalence", "replayed"),
             *of("controlled-shutdown-safety", "all-had-read"),
             *of("monotonic-counters", "watermarks"),
             *of("replay-invariants", "digests"),
@@ -228,7 +231,6 @@ NOT_MADE: Final = (*_CONTROL_PLANE, *_BROKERS, *_LOGS, *_NODES)
 
 OWN: Final[Mapping[str, tuple[str, ...]]] = {
     "whether the harness did what it says": of("faults-bit", "probed-before", "bit", "over"),
-    "whether the harness keeps voters apart": of("identity-uniqueness", "live-voters"),
     "what is asked of any process": of("process-health", "unbroken"),
 }
 """Clauses that are the framework's own, whatever a system promises, and why."""

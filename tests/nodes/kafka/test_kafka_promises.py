@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -12,16 +13,16 @@ from framework.evidence.kinds import LogRule
 from framework.plugins import registry
 from framework.plugins.capabilities import (
     CAPABILITIES,
-    FAULTS,
-    NODE_ANSWERS,
     unmet,
 )
 from nodes.kafka import releases, software
 from nodes.kafka.promises.not_made import NOT_MADE, OWN
+from nodes.kafka.promises.page import able_on, cell, page, state
 from nodes.kafka.promises.table import PROMISES, capabilities_on, promised
 from nodes.kafka.promises.terms import NOT_VERIFIED, Bounds, NoPromise, Promise, of
 from nodes.kafka.system import KafkaSystem
 
+DOCS: Final = Path(__file__).parents[3] / "docs" / "kafka-promises.md"
 OF_ALL: Final = {
     *("data-plane", "groups", "kafka-descriptions", "kafka-topics", "metadata-log"),
     *("metadata-log-rules", "snapshots", "topic-configs", "transactions"),
@@ -56,17 +57,6 @@ def all_clauses() -> dict[str, Any]:
         for name, checker in checkers.items()
         for clause in clauses_of(checker)
     }
-
-
-def able_on(release: str) -> frozenset[str]:
-    """What a run of that release can have and observe, whatever it is asked for."""
-    have = capabilities_on((release,))
-    provided = {FAULTS, NODE_ANSWERS, "data-floods"}
-    for name in registry.names("workloads"):
-        workload = registry.load("workloads", name)
-        if unmet(workload.requires, have) is None:
-            provided |= workload.provides
-    return have | provided
 
 
 CLAUSES: Final = all_clauses()
@@ -234,3 +224,35 @@ def test_no_release_is_judged_by_what_it_does_not_promise(release: str) -> None:
         if unmet(checker.requires, able) is None and name in said and not said[name].made
     }
     assert unpromised <= WANTED, "a promise of another release alone: say so in the report"
+
+
+# --- as documentation ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("states", "says"),
+    [
+        ({"3.7.0": "yes", "3.7.1": "yes"}, "yes"),
+        ({"3.7.0": "-", "3.7.1": "-"}, "-"),
+        ({"3.7.0": "not asked", "3.7.1": "not asked"}, "not asked"),
+        ({"3.7.0": "-", "3.7.1": "yes", "3.7.2": "yes"}, "from 3.7.1"),
+        ({"3.7.0": "yes", "3.7.1": "yes", "3.7.2": "-"}, "to 3.7.1"),
+    ],
+)
+def test_a_cell_is_of_a_line_of_releases(states: Mapping[str, str], says: str) -> None:
+    assert cell(states) == says
+
+
+def test_a_promise_is_asked_for_where_a_checker_of_it_applies() -> None:
+    (observers,) = (each for each in PROMISES if each.name == "observers")
+    assert (state(observers, "3.7.1"), state(observers, "3.9.1")) == ("not asked", "yes")
+    leases = Promise(
+        name="leases", says="", source="", clauses=of("lease-exclusion", "one-process")
+    )
+    assert state(leases, "4.2.0") == "not asked"
+    (epochs,) = (each for each in PROMISES if each.name == "process-keeps-epoch")
+    assert (state(epochs, "3.7.1"), state(epochs, "3.9.1")) == ("-", "yes")
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert DOCS.read_text() == page(), "python -m nodes.kafka.promises > docs/kafka-promises.md"
