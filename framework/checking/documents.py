@@ -8,7 +8,8 @@ from framework.history.event import Json
 
 
 class FindingDocument(TypedDict, total=False):
-    """What was found wrong, of a key, by these operations and pieces of evidence."""
+    """What was found wrong, of a key, by these operations and pieces of evidence. `promise`: what
+    it breaks, where the system says who promises that."""
 
     message: str
     key: str
@@ -17,6 +18,7 @@ class FindingDocument(TypedDict, total=False):
     operations: Sequence[int]
     events: Sequence[Mapping[str, Json]]
     picture: Mapping[str, Json]
+    promise: str
 
 
 class ClauseDocument(TypedDict, total=False):

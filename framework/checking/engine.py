@@ -19,6 +19,7 @@ from framework.checking.judged import cited_of, judged_as, loaded
 from framework.checking.keyed import BUDGET_CONF, FAILED, OUTCOME_ARROW, budget_s
 from framework.checking.outcomes_table import FOLDER as OUTCOMES_FOLDER
 from framework.checking.outcomes_table import write_outcomes
+from framework.checking.promised import attributed, judged_rows, promises_of, said_of
 from framework.checking.results import (
     VERDICT_FILE,
     CheckerResult,
@@ -185,6 +186,7 @@ def _judged(
         for row in rows[held.info.run].to_pylist():
             of_checker.setdefault(row["checker"], []).append(row)
     judged = []
+    promises = promises_of(held.info.plan)
     for name in sorted(wanted):
         summary = plugins[name].summary if name in plugins else ""
         if name in broken:
@@ -193,7 +195,10 @@ def _judged(
         contracts = contracts_of(plugins[name], held.manifest.counts)
         found, clauses = of_checker.get(name, []), clauses_of(plugins[name])
         given = options.get(name, "")
-        judged.append(checker_result(name, summary, found, contracts, given, clauses))
+        said = said_of(name, clauses, promises)
+        made = judged_rows(found, clauses, said)
+        result = checker_result(name, summary, made, contracts, given, clauses)
+        judged.append(attributed(result, clauses, said))
     return judged
 
 

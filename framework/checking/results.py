@@ -43,6 +43,8 @@ class KeyedFinding:
     contracts: Sequence[str] = ()
     picture: Mapping[str, Json] | None = None
     clause: str = ""
+    promise: str = ""
+    """By what the clause is promised, as the system says (`framework.plugins.promise`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,6 +238,8 @@ def _checker_document(checker: CheckerResult) -> CheckerDocument:
     for finding in document["findings"]:
         if finding["picture"] is None:
             del finding["picture"]
+        if not finding["promise"]:
+            del finding["promise"]
     return cast("CheckerDocument", document)
 
 

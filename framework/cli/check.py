@@ -269,6 +269,7 @@ def _finding_lines(finding: KeyedFinding, result: RunResult) -> list[str]:
     key = f"{finding.key}: " if finding.key else ""
     message, *why = finding.message.split("\n")
     lines = [f"    {key}{message}", *(f"      {line}" for line in why)]
+    lines += [f"      promised by {finding.promise}"] * bool(finding.promise)
     if why:
         return lines
     for op in sorted(finding.operations)[:_OPERATIONS_SHOWN]:

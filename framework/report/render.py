@@ -299,6 +299,7 @@ def _finding(
         "message": message,
         "lines": lines,
         "contracts": finding.get("contracts") or (),
+        "promise": finding.get("promise") or "",
         "picture": picture_of(finding.get("picture")),
         "operations": [_operation_row(op) for op in operations],
         "absent": [n for n in numbers if n not in by_index],

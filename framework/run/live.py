@@ -6,10 +6,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from framework.checking.live import Judged, Live, live_checkers
+from framework.checking.promised import promises_of
+from framework.checking.runs import PLAN, StoredPlan
 from framework.checking.spark import is_local
 from framework.errors import UsageError
 from framework.history.event import Json
 from framework.plugins.checker import SparkSession
+from framework.plugins.promise import Promised
 from framework.run.options import Options, Test
 from framework.run.store import RunFolder
 from framework.verdict import Verdict
@@ -36,6 +39,8 @@ class Watching:
     stop: threading.Event
     failed: str = ""
     """What ended the run; empty: nothing did."""
+    promises: Mapping[str, Promised] = field(default_factory=dict)
+    """What the run's system says of clauses."""
     _lives: list[Live] = field(default_factory=list)
     _over: bool = False
 
@@ -48,11 +53,15 @@ class Watching:
         if not checkers:
             self.say("live: none of this run's checkers can judge a run that goes on")
             return
+        self.promises = promises_of(StoredPlan(folder.path / PLAN))
         self._lives.append(Live(session, folder.path, checkers, self.judged))
         self._lives[0].start()
 
     def judged(self, each: Judged) -> None:
         """A clause that was judged for the first time, or is broken."""
+        promise = self.promises.get(f"{each.checker}/{each.clause}")
+        if promise is not None and not promise.made:
+            return
         about = f"{each.checker} {each.clause}"
         if each.verdict is not Verdict.INVALID:
             self.say(f"live: {about} holds so far ({each.compared} {each.compares})")

@@ -113,6 +113,8 @@ def _findings(checker: CheckerDocument) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(f"\n{checker.get('name', '')}", "bold")]
     for finding in findings[:MAX_FINDINGS]:
         line = Text("✗ ", "red").append(str(finding.get("message", "")), "none")
+        if promise := finding.get("promise"):
+            line.append(f"\n  promised by {promise}", "dim")
         operations = [str(number) for number in finding.get("operations") or ()]
         if operations:
             more = ", ..." if len(operations) > _MAX_OPERATIONS else ""

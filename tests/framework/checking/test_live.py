@@ -12,6 +12,7 @@ import pytest
 
 from framework.checking.live import FOLDER, Judged, Live, Parts, live_checkers, prefix
 from framework.errors import UsageError
+from framework.plugins.promise import Promised
 from framework.run.live import Watching, need_this_machine
 from framework.run.options import Options
 from framework.verdict import Verdict
@@ -129,6 +130,16 @@ def test_what_is_broken_ends_a_run_only_where_that_is_wanted() -> None:
     watch.judged(judged(Verdict.INVALID))
     assert said == ["live: INVALID c k: it broke"]
     assert not stop.is_set() and watch.end() == {}
+
+
+def test_what_nobody_promises_is_not_said_and_ends_no_run() -> None:
+    watch, said, stop = watching(fail_fast=True)
+    watch.promises = {"c/k": Promised(source="nobody", made=False)}
+    watch.judged(judged(Verdict.INVALID))
+    assert said == [] and not stop.is_set() and watch.failed == ""
+    watch.promises = {"c/k": Promised(source="KIP-1"), "c/l": Promised(source="", made=False)}
+    watch.judged(judged(Verdict.INVALID))
+    assert stop.is_set()
 
 
 def test_what_is_broken_ends_a_run_once() -> None:
