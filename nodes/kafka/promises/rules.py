@@ -16,7 +16,7 @@ ELIGIBLE_LEADERS: Final = "eligible.leader.replicas.version"
 _SOURCES: Final = "the sources of releases"
 _REGISTERING: Final = "ClusterControlManager.registerBroker"
 _BROKERS: Final = of("replay-invariants", "brokers")
-_WHOLE: Final = of("replay-invariants", "whole", "brokers")
+_WHOLE: Final = of("replay-invariants", "whole")
 _PARTITIONS: Final = of("replay-invariants", "partitions")
 
 RULES: Final = (
@@ -60,7 +60,7 @@ RULES: Final = (
         source="KIP-841",
         bounds=Bounds(since="3.3"),
         bounded_by=f"3.3-IV3 ({_SOURCES}), where the log tells it",
-        clauses=_WHOLE,
+        clauses=(*_WHOLE, *_PARTITIONS),
         wrong="it leads, or is in sync, behind them; it is taken into an ISR, or elected",
     ),
     Promise(
