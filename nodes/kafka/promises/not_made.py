@@ -10,7 +10,8 @@ from framework.plugins.capabilities import (
     KEPT_LOG_STARTS,
     REASSIGNMENTS,
 )
-from nodes.kafka.promises.terms import NoPromise, of
+from nodes.kafka.promises.rules import KEEPS_EPOCH, SOURCES
+from nodes.kafka.promises.terms import Bounds, NoPromise, of
 
 _CONTROL_PLANE: Final = (
     NoPromise(
@@ -86,6 +87,8 @@ _CONTROL_PLANE: Final = (
         instead="who was last known to be eligible, also where unclean elections are off",
         source="PartitionChangeBuilder.canElectLastKnownLeader; KIP-966",
         so="he counts as eligible",
+        bounds=Bounds(since="3.7"),
+        bounded_by="that method in the jars of 3.7.0, not of 3.6.2",
     ),
     NoPromise(
         name="feature-levels",
@@ -137,9 +140,11 @@ _BROKERS: Final = (
         name="new-epochs-for-processes",
         says="a new epoch for a process that registers again",
         why="done otherwise",
-        instead="it keeps its epoch, from 3.9 on",
+        instead="it keeps its epoch",
         source="ClusterControlManager.registerBroker",
         so="equal epochs of one process are no step back",
+        bounds=KEEPS_EPOCH,
+        bounded_by=SOURCES,
     ),
     NoPromise(
         name="states-of-brokers",
@@ -169,9 +174,11 @@ _LOGS: Final = (
         why="not promised",
         instead="a new leader's rises again only once `min.insync.replicas` are in sync, and so "
         "does what can be read",
-        source="KIP-966",
+        source="KIP-966; Partition.maybeIncrementLeaderHW",
         so="a cluster has settled, and is read to the end, when all replicas on its own brokers "
         "are in sync",
+        bounds=Bounds(since="3.7"),
+        bounded_by="what is logged of it, in the jars of 3.7.0, not of 3.6.2",
     ),
     NoPromise(
         name="kept-log-starts",
@@ -184,6 +191,17 @@ _LOGS: Final = (
         "beginning that goes back after a kill, or at a broker that was away, is not called wrong",
         capabilities=frozenset({KEPT_LOG_STARTS}),
         clauses=of("replica-matching", "deleted"),
+    ),
+    NoPromise(
+        name="ends-of-their-own-transactions",
+        says="an end of a transaction that ends no later one, however late it comes",
+        why="not asked",
+        instead="promised to clients that send EndTxn 5, for each transaction has an epoch then",
+        source="KIP-890; documentation of 4.0, Operations: Transaction Protocol",
+        so="librdkafka 2.16 sends EndTxn 1: a late end may break what KIP-98 promises "
+        "([KAFKA-17754](kafka-bugs.md)), and is INVALID",
+        bounds=Bounds(since="4.0"),
+        bounded_by="documentation of 4.0; EndTxn 5 (messages in the jars: 4.0.0, not 3.9.1)",
     ),
     NoPromise(
         name="refused-deletes",

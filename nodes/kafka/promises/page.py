@@ -1,6 +1,6 @@
 """docs/kafka-promises.md: the table, with a column for each line of releases."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
 from itertools import groupby
 from typing import Final
@@ -11,7 +11,7 @@ from nodes.kafka.promises.made import MADE
 from nodes.kafka.promises.not_made import NOT_MADE, OWN
 from nodes.kafka.promises.rules import RULES
 from nodes.kafka.promises.table import capabilities_on
-from nodes.kafka.promises.terms import Promise
+from nodes.kafka.promises.terms import NoPromise, Promise
 from nodes.kafka.releases import versions
 
 YES: Final = "yes"
@@ -44,12 +44,17 @@ nodes could tell of it.
 def able_on(release: str) -> frozenset[str]:
     """The capabilities of a cluster of that release, and all that a run of it may observe."""
     have = capabilities_on((release,))
-    provided = {FAULTS, NODE_ANSWERS, DATA_FLOODS}
+    return have | observable(have)
+
+
+def observable(capabilities: Set[str]) -> frozenset[str]:
+    """What workloads that can be had with these capabilities provide, and what any run may."""
+    found = {FAULTS, NODE_ANSWERS, DATA_FLOODS}
     for name in registry.names("workloads"):
         workload = registry.load("workloads", name)
-        if unmet(workload.requires, have) is None:
-            provided |= workload.provides
-    return have | provided
+        if unmet(workload.requires, capabilities) is None:
+            found |= workload.provides
+    return frozenset(found)
 
 
 @cache
@@ -109,7 +114,7 @@ def _header(*names: str) -> Iterator[str]:
     yield _row(*["---"] * len(names))
 
 
-def _source(promise: Promise) -> str:
+def _source(promise: Promise | NoPromise) -> str:
     return promise.source + (f"; bounds by {promise.bounded_by}" if promise.bounded_by else "")
 
 
@@ -142,10 +147,10 @@ def _rules() -> Iterator[str]:
 def _not_promised() -> Iterator[str]:
     yield "## Not promised\n"
     yield _ABOUT_NOT_PROMISED
-    yield from _header("what", "", "Apache Kafka", "source", "so", "clauses")
+    yield from _header("what", "", "Apache Kafka", "source", "releases", "so", "clauses")
     for each in NOT_MADE:
-        clauses = _clauses(each.clauses)
-        yield _row(each.says, each.why, each.instead, each.source, each.so, clauses)
+        about = (each.says, each.why, each.instead, _source(each), each.bounds.text() or "all")
+        yield _row(*about, each.so, _clauses(each.clauses))
 
 
 def _own() -> Iterator[str]:

@@ -13,7 +13,9 @@ from nodes.kafka.promises.terms import Bounds, Promise, of
 
 METADATA_VERSION: Final = "metadata.version"
 ELIGIBLE_LEADERS: Final = "eligible.leader.replicas.version"
-_SOURCES: Final = "the sources of releases"
+SOURCES: Final = "the sources of releases"
+KEEPS_EPOCH: Final = Bounds(since="3.9")
+"""Those on which a process that registers again keeps its epoch."""
 _REGISTERING: Final = "ClusterControlManager.registerBroker"
 _BROKERS: Final = of("replay-invariants", "brokers")
 _WHOLE: Final = of("replay-invariants", "whole")
@@ -59,7 +61,7 @@ RULES: Final = (
         "joins nothing",
         source="KIP-841",
         bounds=Bounds(since="3.3"),
-        bounded_by=f"3.3-IV3 ({_SOURCES}), where the log tells it",
+        bounded_by=f"3.3-IV3 ({SOURCES}), where the log tells it",
         clauses=(*_WHOLE, *_PARTITIONS),
         wrong="it leads, or is in sync, behind them; it is taken into an ISR, or elected",
     ),
@@ -68,7 +70,7 @@ RULES: Final = (
         says="Any registration fences",
         source=_REGISTERING,
         bounds=Bounds(before="3.7.1"),
-        bounded_by=_SOURCES,
+        bounded_by=SOURCES,
         clauses=_BROKERS,
         rule=HeldRule(rule="registering-fences"),
         wrong="unfenced",
@@ -78,7 +80,7 @@ RULES: Final = (
         says="A process that registers again stays as it was, fenced or not, leaving or not",
         source=_REGISTERING,
         bounds=Bounds(since="3.7.1"),
-        bounded_by=_SOURCES,
+        bounded_by=SOURCES,
         clauses=_BROKERS,
         rule=HeldRule(rule="process-keeps-standing"),
         wrong="it is otherwise then",
@@ -87,8 +89,8 @@ RULES: Final = (
         name="registering-renews-epochs",
         says="Any registration has a new epoch",
         source=_REGISTERING,
-        bounds=Bounds(before="3.9"),
-        bounded_by=_SOURCES,
+        bounds=Bounds(before=KEEPS_EPOCH.since),
+        bounded_by=SOURCES,
         clauses=_BROKERS,
         rule=HeldRule(rule="registering-renews-epoch"),
         wrong="the former one",
@@ -97,8 +99,8 @@ RULES: Final = (
         name="process-keeps-epoch",
         says="A process that registers again does so under the epoch that it has",
         source=_REGISTERING,
-        bounds=Bounds(since="3.9"),
-        bounded_by=_SOURCES,
+        bounds=KEEPS_EPOCH,
+        bounded_by=SOURCES,
         clauses=_BROKERS,
         rule=HeldRule(rule="process-keeps-epoch"),
         wrong="another one",
@@ -115,7 +117,7 @@ RULES: Final = (
         says="The broker of another process leads nothing, and is in no ISR that has others",
         source=_REGISTERING,
         bounds=Bounds(since="3.9"),
-        bounded_by=_SOURCES,
+        bounded_by=SOURCES,
         clauses=_WHOLE,
         rule=HeldRule(rule="moved-before-registering"),
         wrong="it does, or is",
@@ -127,7 +129,7 @@ RULES: Final = (
         says="A new epoch is the offset where the records of its registration begin",
         source=_REGISTERING,
         bounds=Bounds(since="3.6"),
-        bounded_by=_SOURCES,
+        bounded_by=SOURCES,
         clauses=_BROKERS,
         rule=HeldRule(rule="epoch-is-offset"),
         wrong="another one",
@@ -137,7 +139,7 @@ RULES: Final = (
         says="A topic is there before its configuration is",
         source="ReplicationControlManager.createTopics",
         bounds=Bounds(since="3.4"),
-        bounded_by=_SOURCES,
+        bounded_by=SOURCES,
         clauses=of("replay-invariants", "topics"),
         rule=HeldRule(rule="configured-after-creation"),
         wrong="a configuration of no topic",

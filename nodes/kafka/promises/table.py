@@ -8,7 +8,7 @@ from framework.plugins.promise import Promised
 from nodes.kafka.promises.made import MADE
 from nodes.kafka.promises.not_made import NOT_MADE
 from nodes.kafka.promises.rules import RULES
-from nodes.kafka.promises.terms import NoPromise, Promise
+from nodes.kafka.promises.terms import Bounds, NoPromise, Promise
 
 PROMISES: Final = (*MADE, *RULES)
 _NOT_JUDGED: Final = frozenset({"not promised", "done otherwise"})
@@ -37,7 +37,7 @@ def promised(
     said = {
         clause: Promised(source=f"Apache Kafka does not promise {each.says}", made=False)
         for each in wanting
-        if each.why in _NOT_JUDGED
+        if each.why in _NOT_JUDGED and _of_any(each.bounds, releases)
         for clause in each.clauses
     }
     sources: dict[str, dict[str, str]] = {}
@@ -51,6 +51,11 @@ def promised(
             by = sources.setdefault(clause, {})
             by[promise.source] = bounds if by.get(promise.source, bounds) == bounds else ""
     return said | {clause: Promised(source=_listed(by)) for clause, by in sources.items()}
+
+
+def _of_any(bounds: Bounds, releases: Iterable[str]) -> bool:
+    """What one node may do otherwise, a cluster may."""
+    return bounds.hold(()) or any(bounds.hold((each,)) for each in releases)
 
 
 def _listed(by: Mapping[str, str]) -> str:

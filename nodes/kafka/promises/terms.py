@@ -72,6 +72,7 @@ class NoPromise:
 
     says: what that is. instead: what Apache Kafka does, and `source` where that is said.
     so: what is done about it here.
+    bounds: the releases of which that is so. bounded_by: as of a promise.
     capabilities: of the framework's, those that it does not have for this.
     clauses: those that want it, and are not judged.
     """
@@ -82,6 +83,8 @@ class NoPromise:
     instead: str
     source: str
     so: str
+    bounds: Bounds = ALWAYS
+    bounded_by: str = ""
     capabilities: frozenset[str] = frozenset()
     clauses: tuple[str, ...] = ()
 

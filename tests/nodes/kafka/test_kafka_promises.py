@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
@@ -13,11 +14,12 @@ from framework.evidence.kinds import LogRule
 from framework.plugins import registry
 from framework.plugins.capabilities import (
     CAPABILITIES,
+    applicable,
     unmet,
 )
 from nodes.kafka import releases, software
 from nodes.kafka.promises.not_made import NOT_MADE, OWN
-from nodes.kafka.promises.page import able_on, cell, page, state
+from nodes.kafka.promises.page import able_on, cell, observable, page, state
 from nodes.kafka.promises.table import PROMISES, capabilities_on, promised
 from nodes.kafka.promises.terms import NOT_VERIFIED, Bounds, NoPromise, Promise, of
 from nodes.kafka.system import KafkaSystem
@@ -106,6 +108,14 @@ def test_promises_are_told_apart_and_have_sources() -> None:
         bounded = bool(each.bounds.text() or each.asked.text())
         assert bool(each.bounded_by) == bounded, f"{each.name}: or say {NOT_VERIFIED!r}"
         assert bool(each.wrong) or each.rule is None, each.name
+
+
+def test_what_is_not_promised_has_a_reason_and_a_source() -> None:
+    names = Counter(each.name for each in NOT_MADE)
+    assert [name for name, count in names.items() if count > 1] == []
+    for each in NOT_MADE:
+        assert each.says and each.instead and each.source and each.so, each.name
+        assert bool(each.bounded_by) == bool(each.bounds.text()), each.name
 
 
 def test_each_rule_of_the_log_has_one_bound_in_one_place() -> None:
@@ -203,6 +213,29 @@ def test_a_clause_that_a_release_of_the_cluster_does_not_promise_is_not_made(
     assert not said["c/new"].made
     assert said["c/new"].source == "Apache Kafka promises it since 4.1 only (KIP-9999)"
     assert said["c/both"].made and said["c/both"].source == "KIP-1"
+
+
+@pytest.mark.parametrize(
+    ("cluster", "made"),
+    [(("3.6.2",), True), (("3.7.0",), False), (("3.6.2", "4.2.0"), False), ((), True)],
+)
+def test_what_one_node_does_otherwise_a_cluster_may(cluster: tuple[str, ...], made: bool) -> None:
+    since = replace(NONE[0], bounds=Bounds(since="3.7"))
+    assert ("c/rain" not in promised(cluster, (), (since,))) is made
+
+
+@pytest.mark.parametrize("release", ["3.3.2", "3.7.1"])
+def test_checkers_of_what_older_releases_are_not_asked_for_are_not_applicable(
+    release: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a run decides it: by what its nodes can do and its workloads observe."""
+    newer = {"controlled-shutdown-safety", "isr-linearizability", "observed-log", "zombie-fencing"}
+    checkers = {name: registry.load("checkers", name) for name in registry.names("checkers")}
+    for versions, applies in (((release, "4.2.0"), False), (("3.9.1", "4.2.0"), True)):
+        have = with_versions(monkeypatch, *versions)
+        found = applicable(checkers, have | observable(have))
+        assert newer & set(found.checkers) == (newer if applies else set())
+        assert newer & found.not_applicable.keys() == (set() if applies else newer)
 
 
 def test_a_source_is_named_once() -> None:
