@@ -29,6 +29,7 @@ from framework.checking.results import CheckerResult, RunResult
 from framework.errors import EngineError, UsageError
 from framework.plugins import registry
 from framework.plugins.capabilities import unmet
+from framework.plugins.fault import Drastic
 from framework.run.interrupt import interruptible
 from framework.run.lifecycle import record
 from framework.run.options import Options, Test, resolve
@@ -103,7 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def drawn(seed: int, hosts: Sequence[str]) -> Kind:
     """The kind of the run with this seed."""
     rng = random.Random(seed)
-    nemesis = rng.choice(("none", *registry.names("nemeses"), "all"))
+    nemesis = rng.choice(("none", *nemeses(), "all"))
     target = rng.choice(TARGETS)
     return Kind(
         nemesis=nemesis,
@@ -113,6 +114,13 @@ def drawn(seed: int, hosts: Sequence[str]) -> Kind:
         workload=rng.choice(("all", *workloads())),
         loaded=rng.random() < 0.5,
     )
+
+
+@cache
+def nemeses() -> Sequence[str]:
+    """Those after which a system has lost nothing."""
+    names = registry.names("nemeses")
+    return [name for name in names if not isinstance(registry.find("nemeses", name), Drastic)]
 
 
 @cache

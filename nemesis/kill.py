@@ -1,5 +1,5 @@
 """Kill: SIGKILL, and a restart to heal. A crash: what was not flushed to disk is still in the
-page cache, so that nothing but the process's memory is lost."""
+page cache, so that nothing but the process's memory is lost. (`power` takes that along.)"""
 
 import signal
 from dataclasses import dataclass, field

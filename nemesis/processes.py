@@ -11,7 +11,7 @@ from framework.history.event import Json
 from framework.plugins.fault import Fault, Injection, Probe, Victims
 from framework.plugins.host import Ability, HostProvider
 from framework.plugins.options import need_positive
-from framework.plugins.schedules import alternate
+from framework.plugins.schedules import alternate, one_shot
 from framework.plugins.system import Cluster, NodeSpec
 from framework.plugins.targets import check_targets, pick
 from nemesis.options import targets_of
@@ -22,14 +22,27 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True)
 class ProcessOptions:
     """`target`: instead of `--target`, several by +. `interval`: instead of `--interval`, s.
-    `count`: of the target's nodes so many at most."""
+    `count`: of the target's nodes so many at most. `after`: once, so many s after the main phase
+    began, and for `lasts` s (None: to its end), instead of again and again."""
 
     target: str = ""
     interval: float | None = None
     count: int | None = None
+    after: float | None = None
+    lasts: float | None = None
 
     def __post_init__(self) -> None:
-        need_positive(interval=self.interval, count=self.count)
+        need_positive(interval=self.interval, count=self.count, after=self.after, lasts=self.lasts)
+        if self.lasts is not None and self.after is None:
+            raise ValueError("lasts needs after: when it begins")
+        if self.after is not None and self.interval is not None:
+            raise ValueError("it is after, once, or interval, again and again")
+
+    def schedule(self, fault: str, interval_s: float) -> Generator:
+        """When it begins and ends. `interval_s`: the command line's."""
+        if self.after is not None:
+            return one_shot(fault, self.after, self.lasts)
+        return alternate(fault, self.interval or interval_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +96,17 @@ class ProcessFault:
     def plan(
         self, cluster: Cluster, targets: Sequence[str], leader: str | None, rng: random.Random
     ) -> Injection:
+        shape, nodes = self.victims(cluster, targets, leader, rng)
+        return self.injection(shape, self.act, {node: cluster.pid_file(node) for node in nodes})
+
+    def victims(
+        self, cluster: Cluster, targets: Sequence[str], leader: str | None, rng: random.Random
+    ) -> tuple[str, Sequence[str]]:
+        """By which name nodes are aimed at, and those that are hit."""
         shape, nodes = pick(cluster, targets_of(self.options.target) or targets, leader, rng)
         if self.options.count is not None and self.options.count < len(nodes):
             nodes = sorted(rng.sample(nodes, self.options.count))
-        return self.injection(shape, self.act, {node: cluster.pid_file(node) for node in nodes})
+        return shape, nodes
 
     def from_json(self, shape: str, victims: Victims) -> Injection:
         files = {node: str(victim["pid_file"]) for node, victim in victims.items()}
@@ -103,16 +123,16 @@ class ProcessNemesis:
     ends_processes: bool
 
     def __init__(self, options: ProcessOptions | None = None) -> None:
-        self._options = options or ProcessOptions()
+        self.options = options or ProcessOptions()
 
     @property
     def faults(self) -> Sequence[Fault]:
         return [
-            ProcessFault(self.name, self.act, self.injection, self._options, self.ends_processes)
+            ProcessFault(self.name, self.act, self.injection, self.options, self.ends_processes)
         ]
 
     def schedule(self, interval_s: float) -> Generator:
-        return alternate(self.name, self._options.interval or interval_s)
+        return self.options.schedule(self.name, interval_s)
 
 
 def verdict(held: Iterable[bool], evidence: Mapping[str, Json]) -> Probe:

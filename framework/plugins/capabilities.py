@@ -14,6 +14,7 @@ BROKER_LEASES: Final = "broker-leases"
 REASSIGNMENTS: Final = "partition-reassignments"
 KEPT_LOG_STARTS: Final = "kept-log-starts"
 FEATURE_LEVELS: Final = "feature-levels"
+UNFORCED: Final = "unforced-data"
 CAPABILITIES: Final[Mapping[str, str]] = {
     "kafka-topics": "topics that Kafka's protocol creates, deletes and lists",
     "topic-configs": "topics that are created with a configuration, which brokers show",
@@ -26,6 +27,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     REASSIGNMENTS: "partitions that administrators give other replicas",
     KEPT_LOG_STARTS: "deletes of records that outlive kills and elections once acknowledged",
     FEATURE_LEVELS: "features whose levels administrators raise, and never lower",
+    UNFORCED: "data that it leaves to the operating system to write to the disk",
     "groups": "consumer groups",
     "transactions": "transactions of producers",
     "kafka-descriptions": "nodes that tell anybody of the cluster in Kafka's protocol",
@@ -81,7 +83,7 @@ def gives_evidence(capabilities: Iterable[str]) -> bool:
 
 
 class Needs(Protocol):
-    """What requires something: a workload, an observer or a checker."""
+    """What requires something: a workload, an observer, a checker, or some nemesis."""
 
     @property
     def requires(self) -> frozenset[str]: ...

@@ -111,6 +111,14 @@ class OnProcesses(Protocol):
         """The nodes whose processes are to run when it is made."""
 
 
+@runtime_checkable
+class LosesData(Protocol):
+    """An injection that takes some of what its victims had written from their disks."""
+
+    def loses_data(self, cluster: Cluster) -> Collection[str]:
+        """The nodes that may have less afterwards than they had told others that they have."""
+
+
 class Fault(Protocol):
     """A kind of fault."""
 
@@ -158,3 +166,12 @@ class Nemesis(Protocol):
         nemesis's one thread. `interval_s` is the command line's, for want of an option. What is
         active at the end is healed by the runner. `framework.plugins.schedules` has the usual
         ones."""
+
+
+@runtime_checkable
+class Drastic(Protocol):
+    """A nemesis after which a system may have lost what it had acknowledged and be right. So it is
+    done where it is named, and is none of `all`; and not every system can have it."""
+
+    requires: frozenset[str]
+    """Capabilities of the system (`framework.plugins.capabilities`)."""

@@ -242,6 +242,30 @@ class System(Protocol):
         return ()
 
 
+@dataclass(frozen=True, slots=True)
+class Unforced:
+    """A file of which the end was never forced to the disk: of its `size` bytes those from `forced`
+    on. `path`: below its node's workdir."""
+
+    path: str
+    forced: int
+    size: int
+
+
+@runtime_checkable
+class LeavesUnforced(Protocol):
+    """A system that leaves some of what it writes to the operating system, which writes it to the
+    disk when it likes: a machine that loses power takes that along (capability `unforced-data`).
+    What the system forces there before it relies on it is none of this."""
+
+    def keeps_unforced(self, node: NodeSpec) -> bool:
+        """Whether such a node has files of which that can be said."""
+
+    def unforced(self, cluster: Cluster, node: str) -> Sequence[Unforced]:
+        """Those of a node whose process has ended, and that was not stopped in good order. May
+        raise what `Host` raises."""
+
+
 @runtime_checkable
 class ObservesNodes(Protocol):
     """A system whose nodes can be read apart, so that several are at once: what it observes of the

@@ -18,6 +18,7 @@ from framework.plugins.fault import (
     Fault,
     FaultOp,
     Injection,
+    LosesData,
     OnProcesses,
     Probe,
     Sparing,
@@ -184,7 +185,8 @@ class FaultDriver:
         self._drawn[name] += 1
         spared = injection.spares(self._cluster) if isinstance(injection, Sparing) else None
         cut_off = injection.cuts_off(self._cluster) if isinstance(injection, CutsOff) else None
-        entry = self._ledger.plan(fault, injection, spared=spared, cut_off=cut_off)
+        loses = injection.loses_data(self._cluster) if isinstance(injection, LosesData) else None
+        entry = self._ledger.plan(fault, injection, spared=spared, cut_off=cut_off, loses=loses)
         active = Active(injection, entry)
         self._active[name] = active
         self._look(active, "probed-before")

@@ -25,7 +25,8 @@ class Ledger:
     def plan(self, fault: Fault, injection: Injection, **nodes: Collection[str] | None) -> "Entry":
         """Write a plan down; the entry that its other lines belong to. `nodes`: what is known of
         them; of `spared`, those that it leaves alone, where that are not just those that are no
-        victims; of `cut_off`, those that it takes from the system."""
+        victims; of `cut_off`, those that it takes from the system; of `loses`, those from whose
+        disks it takes something."""
         self._count += 1
         entry = Entry(self._count, fault.name, injection.shape, injection.to_json(), self._write)
         entry.planned(fault.ends_processes, nodes)

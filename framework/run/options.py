@@ -20,7 +20,7 @@ from framework.plugins.capabilities import (
     unmet,
 )
 from framework.plugins.checker import Checker
-from framework.plugins.fault import Fault, Nemesis
+from framework.plugins.fault import Drastic, Fault, Nemesis
 from framework.plugins.host import HostProvider
 from framework.plugins.observer import Observer
 from framework.plugins.options import Named, create, named, need_options, options_of
@@ -138,9 +138,7 @@ def resolve(options: Options) -> Test:
         raise UsageError(f"--seed {options.seed}: it is a whole number from 0 up")
     system_name = options.system or registry.default("systems")
     system: System = registry.load("systems", system_name)
-    nemeses: dict[str, Nemesis] = {
-        item.name: create("nemeses", item) for item in named("nemeses", options.nemesis)
-    }
+    nemeses = _nemeses(options.nemesis)
     if options.defect is not None and options.defect not in system.defects:
         known = ", ".join(sorted(system.defects))
         raise UsageError(f"unknown defect: {options.defect!r} (known: {known})")
@@ -149,6 +147,7 @@ def resolve(options: Options) -> Test:
     settings = node_settings((*put_in, *options.settings), specs)
     system.check_settings(specs, settings)
     capabilities = system.capabilities_with(specs, settings)
+    _check_drastic(nemeses, system, capabilities)
     workloads, left_out = _workloads(options.workload, system, capabilities, specs)
     observer = _observer(capabilities) if options.observe_s else None
     observed = _observed(workloads, nemeses, observer)
@@ -193,6 +192,23 @@ def _lasting_s(options: Options, fencing_s: Callable[[], float]) -> float:
         return options.lasting_s
     lasting_s = BUSY * fencing_s() + LOOKS * options.observe_s
     return lasting_s if options.time_limit_s >= ROOM * lasting_s else 0.0
+
+
+def _nemeses(text: str) -> dict[str, Nemesis]:
+    """Those asked for; `all` are all but the drastic ones."""
+    made: dict[str, Nemesis] = {
+        item.name: create("nemeses", item) for item in named("nemeses", text)
+    }
+    if text.strip() != "all":
+        return made
+    return {name: each for name, each in made.items() if not isinstance(each, Drastic)}
+
+
+def _check_drastic(nemeses: Mapping[str, Nemesis], system: System, capabilities: Set[str]) -> None:
+    for name, nemesis in nemeses.items():
+        lacks = unmet(nemesis.requires, capabilities) if isinstance(nemesis, Drastic) else None
+        if lacks is not None:
+            raise UsageError(f"nemesis {name} cannot be had with system {system.name}: {lacks}")
 
 
 def _workloads(

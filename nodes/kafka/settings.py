@@ -34,6 +34,8 @@ FIXED: Final = frozenset(
 )
 """What the layout decides: another value would be another cluster than the run's plan says."""
 
+FORCING: Final = frozenset({"log.flush.interval.messages", "log.flush.interval.ms"})
+"""By these brokers force partitions' logs to the disk between the beginnings of segments."""
 SESSION: Final = "broker.session.timeout.ms"
 SHORT: Final[Mapping[str, str]] = {
     # Time limits short enough for a run of a minute. Kafka's defaults: 9 s, 2 s, 2 s, 1 s, 1 s.

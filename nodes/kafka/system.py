@@ -8,12 +8,14 @@ from typing import Final
 
 from framework.evidence.kinds import Evidence
 from framework.history.event import Recorded
+from framework.plugins.capabilities import UNFORCED
 from framework.plugins.dialect import Dialect
 from framework.plugins.host import Image
 from framework.plugins.promise import Promised
-from framework.plugins.system import Cluster, NodeSpec, NodeState, System
+from framework.plugins.system import Cluster, NodeSpec, NodeState, System, Unforced
 from nodes.adapting import processes
 from nodes.adapting.layout import layout
+from nodes.adapting.unforced import unforced
 from nodes.kafka import (
     archive,
     disk,
@@ -45,7 +47,7 @@ class KafkaSystem(System):
     name = "kafka"
     costly: Mapping[str, str] = {EXTRA_BROKERS: "a Java each, again and again"}
     defects: Mapping[str, str] = BREAKS
-    capabilities = capabilities_on((releases.newest(),))
+    capabilities = capabilities_on((releases.newest(),)) | {UNFORCED}
 
     def layout(self, nodes: str | None) -> Sequence[NodeSpec]:
         return layout(nodes, one_id=True)
@@ -65,9 +67,12 @@ class KafkaSystem(System):
     def capabilities_with(
         self, nodes: Sequence[NodeSpec], settings_of: Mapping[str, Mapping[str, str]]
     ) -> frozenset[str]:
-        """Those that all of the nodes' releases promise, and are asked for."""
-        asked = [software.asked_for(settings_of.get(spec.name, {})) for spec in nodes]
-        return capabilities_on([each.version for each in asked])
+        """Those that all of the nodes' releases promise, and are asked for. Of logs that are forced
+        to the disk now and then, nobody knows how far they are."""
+        given = [settings_of.get(spec.name, {}) for spec in nodes]
+        found = capabilities_on([software.asked_for(each).version for each in given])
+        forced = any(settings.FORCING & each.keys() for each in given)
+        return found if forced else found | {UNFORCED}
 
     def promises(self, plan: Mapping[str, Recorded]) -> Mapping[str, Promised]:
         return promised(releases_of(plan))
@@ -263,6 +268,13 @@ class KafkaSystem(System):
 
     def keeps(self, cluster: Cluster, node: str) -> Sequence[str]:
         return disk.KEPT
+
+    def keeps_unforced(self, node: NodeSpec) -> bool:
+        return "broker" in node.roles
+
+    def unforced(self, cluster: Cluster, node: str) -> Sequence[Unforced]:
+        """The metadata log is forced by voters before they count it (KafkaRaftClient)."""
+        return unforced(cluster.host(node), disk.PARTITIONS, {Path(disk.METADATA).name})
 
     def extra_broker(
         self, cluster: Cluster, *, broker_id: int, number: int, slot: int

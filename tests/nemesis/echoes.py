@@ -1,12 +1,13 @@
 """Clusters of small echo servers on real hosts, and clusters that exist only on paper."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Final
 
 import tenacity
 
-from framework.plugins.system import Cluster, NodeSpec, System
+from framework.plugins.system import Cluster, NodeSpec, System, Unforced
 
 PORT: Final = 7000
 
@@ -23,10 +24,23 @@ Server(("", {PORT}), Echo).serve_forever()
 """
 
 
+WRITTEN: Final = "it's written"
+FORCED: Final = 100
+
+
 class EchoSystem(System):
-    """A node that echoes: as much of a system as faults against processes need."""
+    """A node that echoes: as much of a system as faults against processes need. Of the file
+    `WRITTEN`, where its directory has one, `FORCED` bytes are forced to the disk."""
 
     name = "echo"
+
+    def keeps_unforced(self, node: NodeSpec) -> bool:
+        return "broker" in node.roles
+
+    def unforced(self, cluster: Cluster, node: str) -> Sequence[Unforced]:
+        host = cluster.host(node)
+        done = host.run(["stat", "-c", "%s", f"{host.workdir}/{WRITTEN}"], check=False)
+        return [Unforced(WRITTEN, FORCED, int(done.out))] if done.code == 0 else []
 
     def start(self, cluster: Cluster, node: str) -> int:
         host = cluster.host(node)

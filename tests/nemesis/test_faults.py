@@ -5,13 +5,14 @@ import random
 from collections.abc import Callable
 
 import pytest
-from echoes import PORT, Echoes
+from echoes import FORCED, PORT, WRITTEN, Echoes
 
 from framework.plugins.fault import Fault, Nemesis
 from nemesis.inspect import dropped, process_state
 from nemesis.kill import Kill
 from nemesis.partition import Cut, Partition, grudges
 from nemesis.pause import Pause
+from nemesis.power import Power
 
 GRUDGES = {
     "halves": grudges.halves(["c1", "c2", "c3"], [], random.Random(1)),
@@ -167,9 +168,54 @@ def test_kill_takes_a_paused_process(echoes: Echoes) -> None:
     assert plan.probe(cluster).bites is False
 
 
+def test_power(echoes: Echoes) -> None:
+    cluster, host = echoes.cluster, echoes.cluster.host("c2")
+    path, content = f"{host.workdir}/{WRITTEN}", bytes(range(256)) * 40
+    host.write(path, content)
+    plan = fault(Power).plan(cluster, ["c2"], None, random.Random(1))
+    before = cluster.pid("c2")
+    assert plan.probe(cluster).bites is False
+    try:
+        plan.inject(cluster)
+        left = host.read(path)
+        during = plan.probe(cluster)
+        assert during.bites is True, during.evidence
+        with pytest.raises(ConnectionRefusedError):
+            echoes.answers("c2")
+        assert FORCED <= len(left) < len(content) and content.startswith(left)
+        assert during.evidence["c2"] == {
+            "pid": before,
+            "state": None,
+            "killed": before,
+            "lost_bytes": len(content) - len(left),
+            "cut": {WRITTEN: [len(content), len(left)]},
+        }
+    finally:
+        plan.heal(cluster)
+    after = plan.probe(cluster)
+    assert after.bites is False, after.evidence
+    assert cluster.pid("c2") != before
+    assert host.read(path) == left, "what is lost stays lost"
+
+
+def test_power_that_takes_nothing_along_is_a_kill(echoes: Echoes) -> None:
+    cluster, host = echoes.cluster, echoes.cluster.host("c3")
+    host.write(f"{host.workdir}/{WRITTEN}", bytes(FORCED))
+    plan = fault(Power).plan(cluster, ["c3"], None, random.Random(1))
+    try:
+        plan.inject(cluster)
+        assert not cluster.is_running("c3")
+        during = plan.probe(cluster)
+        assert during.bites is False, during.evidence
+    finally:
+        plan.heal(cluster)
+    assert len(host.read(f"{host.workdir}/{WRITTEN}")) == FORCED
+
+
 def test_the_ledger_alone_is_enough_to_heal(echoes: Echoes) -> None:
     cluster = echoes.cluster
-    for nemesis in (Partition, Pause, Kill):
+    cluster.host("c1").write(f"{cluster.host('c1').workdir}/{WRITTEN}", bytes(10_000))
+    for nemesis in (Partition, Pause, Kill, Power):
         planned = fault(nemesis).plan(cluster, ["c1"], None, random.Random(1))
         victims = json.loads(json.dumps(planned.to_json()))
         planned.inject(cluster)

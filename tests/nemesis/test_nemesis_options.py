@@ -42,7 +42,7 @@ def test_a_partition_of_one_target_whatever_the_command_line_says() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["pause", "kill"])
+@pytest.mark.parametrize("name", ["pause", "kill", "power"])
 def test_whom_a_fault_against_processes_hits(name: str) -> None:
     for plan in plans(f"{name}:target=brokers,count=2", targets=["leader"]):
         assert plan.shape == "brokers"
@@ -53,7 +53,19 @@ def test_whom_a_fault_against_processes_hits(name: str) -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["partition", "pause", "kill"])
+@pytest.mark.parametrize("name", ["pause", "kill", "power"])
+def test_once_at_a_time_of_its_own(name: str) -> None:
+    def operations(text: str) -> list[tuple[str, int]]:
+        schedule = time_limit(100, on_nemesis(nemesis(text).schedule(10.0)))
+        events = simulate(schedule, threads=1, seed=1)
+        return [(each.f, each.time // 10**9) for each in events if each.type == "invoke"]
+
+    start, stop = f"start-{name}", f"stop-{name}"
+    assert operations(f"{name}:after=5,lasts=30") == [(start, 5), (stop, 35)]
+    assert operations(f"{name}:after=7") == [(start, 7)], "what is not stopped, the runner heals"
+
+
+@pytest.mark.parametrize("name", ["partition", "pause", "kill", "power"])
 def test_an_interval_of_its_own(name: str) -> None:
     def operations(text: str) -> int:
         schedule = time_limit(100, on_nemesis(nemesis(text).schedule(10.0)))
@@ -71,6 +83,8 @@ def test_an_interval_of_its_own(name: str) -> None:
         ("partition:shape=majorities-ring", "needs 4 nodes that vote"),
         ("partition:target=b7", "unknown target: 'b7'"),
         ("kill:count=-1", "count=-1 is not above 0"),
+        ("kill:lasts=3", "lasts needs after: when it begins"),
+        ("power:after=3,interval=2", "it is after, once, or interval, again and again"),
         ("pause:target=observers", "unknown target: 'observers' (known: one, minority"),
         ("pause:shape=one", "nemesis pause has no option 'shape' (it has: target, a text;"),
     ],

@@ -17,12 +17,13 @@ from framework.plugins.targets import resolve
 from nemesis.kill import Kill
 from nemesis.partition import SHAPES, Partition, grudges
 from nemesis.pause import Pause
+from nemesis.power import Power
 
 GROUPS = (
     *("one", "minority", "few", "majority", "all", "leader", "followers"),
     *("controllers", "brokers"),
 )
-NEMESES: list[Callable[[], Nemesis]] = [Partition, Pause, Kill]
+NEMESES: list[Callable[[], Nemesis]] = [Partition, Pause, Kill, Power]
 
 Situation = tuple[Cluster, list[str], str | None, int]
 """Cluster, targets, leader, seed."""
@@ -145,7 +146,7 @@ def test_who_is_cut_off() -> None:
         assert grudges.cut_off(grudge, nodes, voters) == sorted(gone), grudge
 
 
-@pytest.mark.parametrize("nemesis", [Kill, Pause])
+@pytest.mark.parametrize("nemesis", [Kill, Pause, Power])
 def test_processes_that_are_stopped_or_ended_are_gone(
     nemesis: Callable[[], Nemesis],
 ) -> None:

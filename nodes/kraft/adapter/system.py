@@ -14,18 +14,20 @@ from framework.plugins.capabilities import (
     FEATURE_LEVELS,
     KEPT_LOG_STARTS,
     REASSIGNMENTS,
+    UNFORCED,
     WATCHED_LOG,
 )
 from framework.plugins.checker import Table
 from framework.plugins.dialect import Dialect
 from framework.plugins.host import Image
-from framework.plugins.system import Cluster, NodeSpec, NodeState, System
+from framework.plugins.system import Cluster, NodeSpec, NodeState, System, Unforced
 from nodes.adapting import processes
 from nodes.adapting.layout import layout
+from nodes.adapting.unforced import unforced
 from nodes.kraft.adapter import image, security
 from nodes.kraft.adapter.connecting import connect, exchange
 from nodes.kraft.adapter.dialect import DIALECT
-from nodes.kraft.adapter.disk import KEPT
+from nodes.kraft.adapter.disk import KEPT, PARTITIONS
 from nodes.kraft.adapter.evidence import (
     EVIDENCE,
     ON_DISK,
@@ -72,6 +74,7 @@ class KraftSystem(System):
                 FEATURE_LEVELS,
                 BROKER_LEASES,
                 KEPT_LOG_STARTS,
+                UNFORCED,
                 WATCHED_LOG,
             }
         )
@@ -247,6 +250,14 @@ class KraftSystem(System):
 
     def keeps(self, cluster: Cluster, node: str) -> Sequence[str]:
         return KEPT
+
+    def keeps_unforced(self, node: NodeSpec) -> bool:
+        return "broker" in node.roles
+
+    def unforced(self, cluster: Cluster, node: str) -> Sequence[Unforced]:
+        """All of partitions' logs: the node forces them when it stops in good order, after which
+        no run starts it again. The metadata log, which it forces, lies elsewhere."""
+        return unforced(cluster.host(node), PARTITIONS)
 
     def dialect(self) -> Dialect:
         """What clients of Kafka's protocol must know to speak with these nodes."""

@@ -100,8 +100,8 @@ def test_names_of_files_are_left_to_the_shell(tmp_path: Path) -> None:
 
 def test_what_was_named_before_is_not_offered_again() -> None:
     nemeses = completion.plugins("nemeses", "all")
-    assert nemeses("p") == ["partition", "pause"]
-    assert nemeses("pause,p") == ["pause,partition"]
+    assert nemeses("p") == ["partition", "pause", "power"]
+    assert nemeses("pause,p") == ["pause,partition", "pause,power"]
     assert nemeses("x") == []
 
 

@@ -43,7 +43,7 @@ def test_all_none_and_repetition() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("storm", "unknown nemesis: 'storm' (known: kill, partition, pause, all, none)"),
+        ("storm", "unknown nemesis: 'storm' (known: kill, partition, pause, power, all, none)"),
         ("kill,storm:a=b", "unknown nemesis: 'storm'"),
         ("interval=2,kill", "'interval=2' is an option of no nemesis"),
         ("kill,kill:count=1", "nemesis kill is named twice, with different options"),

@@ -172,6 +172,23 @@ def test_whom_an_injection_spares_is_in_the_ledger_where_it_says_so(tmp_path: Pa
 
 
 @dataclass(frozen=True)
+class LosingInjection(PaperInjection):
+    def loses_data(self, cluster: Cluster) -> list[str]:
+        return ["n2", "n1"]
+
+
+def test_from_whose_disks_an_injection_takes_something_is_in_the_ledger(tmp_path: Path) -> None:
+    fault = Paper("a")
+    driver, _ = driver_of(tmp_path, fault, Paper("b"))
+    do(driver, "start-b")
+    fault.plan = lambda *_: LosingInjection(fault, "n1")  # type: ignore[method-assign, assignment]
+    do(driver, "start-a")
+    lines = map(json.loads, (tmp_path / "faults.jsonl").read_text().splitlines())
+    planned = [line.get("loses") for line in lines if line["step"] == "planned"]
+    assert planned == [None, ["n1", "n2"]]
+
+
+@dataclass(frozen=True)
 class TakingInjection(PaperInjection):
     def cuts_off(self, cluster: Cluster) -> list[str]:
         return ["n3", "n2"]

@@ -69,6 +69,8 @@ PLUGINS: Mapping[str, Mapping[str, Any]] = {
     },
     "nemeses": {
         "rain": SimpleNamespace(name="rain", faults=[]),
+        "fire": SimpleNamespace(name="fire", faults=[], requires=frozenset({"shelves"})),
+        "flood": SimpleNamespace(name="flood", faults=[], requires=frozenset({"groups"})),
     },
 }
 
@@ -164,6 +166,17 @@ def test_checkers_run_where_their_needs_are_met() -> None:
         "topic-order": "the run has no creates, deletes and reads of topics",
     }
     assert resolved(nemesis="rain").checkers == ["bitten", "registers", "speed", "states", "votes"]
+
+
+def test_a_drastic_nemesis_has_to_be_named() -> None:
+    assert list(resolved(nemesis="all").nemeses) == ["rain"]
+    assert list(resolved(nemesis="fire,rain").nemeses) == ["fire", "rain"]
+
+
+def test_a_nemesis_that_the_system_cannot_have_is_refused() -> None:
+    says = "nemesis flood cannot be had with system shelf: the system has no consumer groups"
+    with pytest.raises(UsageError, match=says):
+        resolved(nemesis="flood")
 
 
 def test_a_run_of_which_nothing_would_be_checked_is_refused() -> None:

@@ -27,7 +27,7 @@ from nodes.kafka.system import KafkaSystem
 DOCS: Final = Path(__file__).parents[3] / "docs" / "kafka-promises.md"
 OF_ALL: Final = {
     *("data-plane", "groups", "kafka-descriptions", "kafka-topics", "metadata-log"),
-    *("metadata-log-rules", "snapshots", "topic-configs", "transactions"),
+    *("metadata-log-rules", "snapshots", "topic-configs", "transactions", "unforced-data"),
     *("disk:appended", "disk:applied", "disk:epoch-saved", "disk:failed", "disk:log-began"),
     *("disk:log-on-disk", "disk:partition-appended", "disk:partition-log-on-disk"),
     *("disk:partition-offset-saved", "disk:partition-truncated", "disk:snapshot-file"),
@@ -48,7 +48,7 @@ HAVE: Final[Mapping[str, set[str]]] = {
     "4.1.1": OF_ALL | FROM_3_9,
     "4.2.0": OF_ALL | FROM_3_9,
 }
-"""As they were when no table said so."""
+"""As they were when no table said so, and data that brokers leave to the operating system."""
 
 
 def all_clauses() -> dict[str, Any]:

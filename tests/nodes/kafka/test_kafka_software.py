@@ -10,7 +10,7 @@ import pytest
 
 from framework.cli.app import main
 from framework.errors import EngineError, UsageError
-from framework.plugins.capabilities import unmet
+from framework.plugins.capabilities import UNFORCED, unmet
 from framework.plugins.system import NodeSpec
 from nodes.adapting.layout import layout
 from nodes.kafka import archive, java, quorum, releases, settings, software
@@ -302,3 +302,14 @@ def test_flags_for_java_come_after_ours(tmp_path: Path, monkeypatch: pytest.Monk
         "-ea",
         "-cp",
     ]
+
+
+@pytest.mark.parametrize("forcing", sorted(settings.FORCING))
+def test_of_logs_that_brokers_force_nobody_knows_what_is_not_on_the_disk(forcing: str) -> None:
+    system, nodes = KafkaSystem(), layout("3", one_id=True)
+    given: dict[str, dict[str, str]] = {each.name: {} for each in nodes}
+    assert UNFORCED in system.capabilities_with(nodes, given)
+    given[nodes[1].name] = {forcing: "1"}
+    assert UNFORCED not in system.capabilities_with(nodes, given)
+    assert all(map(system.keeps_unforced, nodes))
+    assert sum(map(system.keeps_unforced, layout("3+2", one_id=True))) == 2

@@ -1,0 +1,93 @@
+"""What a machine's loss of power may take along, and whom it meets."""
+
+import random
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from echoes import on_paper, specs
+from hypothesis import given
+from hypothesis import strategies as st
+
+from framework.errors import EngineError
+from framework.plugins.fault import Drastic, LosesData
+from framework.plugins.system import Unforced
+from nemesis.power import Power, PowerCut, left_after
+
+FAULT = Power().faults[0]
+
+
+@st.composite
+def files(draw: st.DrawFn) -> list[Unforced]:
+    paths = draw(st.lists(st.text("ab/-0", min_size=1, max_size=4), unique=True, max_size=5))
+    found = []
+    for path in paths:
+        forced = draw(st.integers(0, 200))
+        found.append(Unforced(path, forced, forced + draw(st.integers(0, 200))))
+    return found
+
+
+@given(kept=files(), draw=st.integers(0, 2**32 - 1))
+def test_nothing_that_was_forced_is_lost(kept: list[Unforced], draw: int) -> None:
+    left = left_after(kept, draw)
+    assert left.keys() <= {each.path for each in kept}
+    for each in kept:
+        assert each.forced <= left.get(each.path, each.size) <= each.size
+        assert each.path not in left or left[each.path] < each.size, "a loss of nothing is none"
+
+
+@given(kept=files(), draw=st.integers(0, 2**32 - 1), data=st.data())
+def test_what_a_file_loses_depends_on_the_draw_and_on_no_other_file(
+    kept: list[Unforced], draw: int, data: st.DataObject
+) -> None:
+    some = data.draw(st.permutations(kept))[: len(kept) // 2]
+    left = left_after(kept, draw)
+    assert left_after(some, draw) == {
+        each.path: left[each.path] for each in some if each.path in left
+    }
+
+
+def test_every_byte_may_be_the_last_one() -> None:
+    """Within a batch, too; all that was not forced, or nothing of it."""
+    log = Unforced("log", 3, 9)
+    drawn = [left_after([log], draw).get("log", log.size) for draw in range(400)]
+    assert set(drawn) == set(range(3, 10))
+    two = [left_after([log, replace(log, path="other")], draw) for draw in range(100)]
+    assert any(each.get("log") != each.get("other") for each in two), "each for itself"
+
+
+def test_by_itself_it_meets_one_node_that_has_something_to_lose() -> None:
+    cluster = on_paper(specs(3, 3))
+    plans = [FAULT.plan(cluster, [], "c1", random.Random(seed)) for seed in range(30)]
+    assert {frozenset(each.to_json()) for each in plans} == {
+        frozenset({"b1"}),
+        frozenset({"b2"}),
+        frozenset({"b3"}),
+    }
+    assert {each.shape for each in plans} == {"one"}
+    assert len({each.to_json()[node]["draw"] for each in plans for node in each.to_json()}) > 20
+
+
+def test_who_loses_data_is_who_has_some() -> None:
+    cluster = on_paper(specs(3, 2))
+    plan = FAULT.plan(cluster, ["all"], "c1", random.Random(1))
+    assert isinstance(plan, LosesData)
+    assert set(plan.to_json()) == set(cluster.nodes)
+    assert set(plan.loses_data(cluster)) == {"b1", "b2"}
+
+
+def test_it_is_none_of_all() -> None:
+    assert isinstance(Power(), Drastic)
+
+
+def test_a_system_that_does_not_say_what_is_lost_loses_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("nemesis.kill._kill", lambda cluster, node: 1)
+    silent: Any = SimpleNamespace(name="silent")
+    cluster = replace(on_paper(specs(1, 1)), system=silent)
+    plan = PowerCut("one", "act", {"b1": "node.pid"}, draws={"b1": 1})
+    assert list(plan.loses_data(cluster)) == []
+    with pytest.raises(EngineError, match="silent does not say what a node may lose"):
+        plan.inject(cluster)
