@@ -164,6 +164,34 @@ def test_what_is_compared() -> None:
     assert counts(deleted()) == found | {"same-batches": 8}
 
 
+def lost_power(*again: int) -> Story:
+    """b2, in sync in the end, lost batches 2 to 5 with its power, though clients knew of the first
+    two; the batches that it has `again`."""
+    story = unread()
+    story.plan["capabilities"] = [READ]
+    story.disks.restart("b2")
+    cut(story, "b2", 2)
+    for offset in again:
+        write(story, offset, int(offset > 3), "b2")
+    read(story, "b1", "b2")
+    for node, end in (("b1", 6), ("b2", max(again, default=1) + 1), ("b3", 5)):
+        lies(story, node, end)
+    return story
+
+
+def test_a_replica_that_lost_what_it_had_not_forced_and_has_it_again_is_right() -> None:
+    assert replica_matching(lost_power(2, 3, 4, 5).run_events()).findings == []
+
+
+def test_a_replica_that_lost_what_it_had_not_forced_and_is_in_sync_without_it_is_not() -> None:
+    for again in ((), (2, 3)):
+        (found,) = replica_matching(lost_power(*again).run_events()).findings
+        assert found.clause == SAME_BATCHES.name
+        assert f"b2, in the ISR by operation 31, has nothing at offset {2 + len(again)}" in (
+            found.message
+        )
+
+
 def test_no_node_has_to_say_a_word() -> None:
     events = clean().run_events()
     reported = [each for each in events.evidence if each.source == "disk"]
