@@ -52,6 +52,7 @@ from framework.evidence.changes import (
     OtherChange,
     PartitionCreated,
     TopicCreated,
+    VotersNamed,
 )
 from framework.evidence.run_events import RunEvents, settled, unshown
 from framework.history.pairing import Operation
@@ -139,7 +140,7 @@ LEVELS: Final = Clause(
 
 CLAUSES: Final = (ANSWERS, READS, LOGGED, CONFIGURED, MOVED, ARRIVED, LEVELS)
 
-_BESIDE: Final = (OtherChange, EligibleForgotten)
+_BESIDE: Final = (OtherChange, EligibleForgotten, VotersNamed)
 """What may stand among a topic's records and says nothing of it."""
 _FAR: Final = 2**62
 

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from checkers.folds.asked import Asked, Flags, Places, Times, asked_of, grouped
-from checkers.folds.peace import Stretch, owed
+from checkers.folds.peace import Stretch, owed_in
 from checkers.folds.streaks import TRIES, Judge, Streak, limits
 from framework.checking.findings import concluded, finding
 from framework.checking.keyed import Outcome
@@ -313,7 +313,7 @@ class Peace:
 
     @classmethod
     def of(cls, events: RunEvents) -> "Peace":
-        stretches = owed(events.faults, events.plan.get("nodes") or {})
+        stretches = owed_in(events)
         return cls(*limits([each for each in stretches if each.calm]))
 
     def holds(self, asked: Asked) -> Flags:
@@ -363,7 +363,7 @@ def _stuck(asked: Asked, events: RunEvents, judge: Judge) -> tuple[list[Stuck], 
     Kinds are owed while most of the system is left alone. A partition's replicas, or a node, may be
     just what a fault is about: they are owed in peace.
     """
-    stretches = owed(events.faults, events.plan.get("nodes") or {})
+    stretches = owed_in(events)
     honest = np.flatnonzero(~asked.are(PROCESS_FS) & ~asked.zombie)
     kinds = {asked.fs[number]: _telling(asked, mine) for number, mine in grouped(honest, asked.f)}
     worst = {f: judge.worst(asked, mine, stretches, asked.done) for f, mine in kinds.items()}

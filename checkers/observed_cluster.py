@@ -25,7 +25,7 @@ from checkers.folds.peace import (
     Upset,
     fencing_ns,
     missed_by_ns,
-    owed,
+    owed_in,
     quiet_times,
 )
 from checkers.folds.peace import recovery_ns as recovery_of
@@ -516,7 +516,7 @@ def _deaths(events: RunEvents, nodes: Nodes) -> Iterator[tuple[FaultRecord, int]
         until_ns = fault.over_ns or FOREVER_NS
         if fault.gone and fault.effective and since_ns < until_ns:
             meanwhile = [each for each in events.faults if _meets(each, fault)]
-            if meanwhile == [fault] and any(not each.calm for each in owed(meanwhile, nodes)):
+            if meanwhile == [fault] and any(not each.calm for each in owed_in(events, meanwhile)):
                 yield fault, since_ns
 
 
@@ -677,7 +677,7 @@ def _heard(events: RunEvents, nodes: Nodes, recovery_ns: int) -> Judgement:
     machines = events.machines
     findings = [
         _silence(node, silent)
-        for stretch in owed(events.faults, nodes)
+        for stretch in owed_in(events)
         if stretch.calm
         for node, own in asked.items()
         for silent in _silences(own, stretch) or _silences(_own_views(own), stretch, _untold)

@@ -5,6 +5,9 @@ still win an election - a majority has no later log, by epoch of the last record
 will ever cut off (Raft, section 5.4.1), and whatever was committed is among it (leader
 completeness). So the common beginning of their logs is the committed log, at the end of the run:
 what was committed is in it, and what is in it stays.
+
+Who votes, the plan says; where logs do (KIP-853), a node asks those for their votes whom its own
+log names last, committed or not, and only who is one of them asks.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from checkers.folds.node_log import Entry
-from framework.evidence.changes import Change
+from framework.evidence.changes import Change, VotersNamed
 from framework.evidence.kinds import (
     Appended,
     Evidence,
@@ -20,11 +23,19 @@ from framework.evidence.kinds import (
     LogOnDisk,
     SnapshotFile,
     Truncated,
+    Voter,
 )
-from framework.evidence.run_events import RunEvents, folded, from_disks, of_disks, voters
+from framework.evidence.run_events import (
+    RunEvents,
+    folded,
+    from_disks,
+    node_ids,
+    of_disks,
+    voters,
+)
 
-LOG_KINDS: Final = (Appended, Truncated, LogBegan, LogOnDisk, SnapshotFile)
-"""What a log is known by, but for what its records say."""
+LOG_KINDS: Final = (Appended, Truncated, LogBegan, LogOnDisk, SnapshotFile, VotersNamed)
+"""What a log, and who votes by it, is known by, but for what its records say."""
 DISK_KINDS: Final = (*LOG_KINDS, Change)
 """What a rule has to ask of disks (`RunCheck(disk=...)`)."""
 
@@ -37,8 +48,17 @@ class DiskLog:
     entries: dict[int, Entry] = field(default_factory=dict)
     snapshots: dict[int, SnapshotFile] = field(default_factory=dict)
     """By the offset at which they end."""
+    named: dict[int, VotersNamed] = field(default_factory=dict)
+    """By offset, the records that say who votes."""
     end: int = 0
     found: LogOnDisk | None = None
+
+    @property
+    def voters(self) -> tuple[Voter, ...] | None:
+        """Who votes by the last record or snapshot that says so; None: none does."""
+        said = {at: each.voters for at, each in self.snapshots.items() if each.voters is not None}
+        said |= {at + 1: each.voters for at, each in self.named.items()}
+        return said[max(said)] if said else None
 
     @property
     def last(self) -> tuple[int, int] | None:
@@ -68,10 +88,13 @@ class DiskLog:
                 self.snapshots[each.end_offset] = each
             case LogOnDisk():
                 self.found = each
+            case VotersNamed(offset=offset):
+                self.named[offset] = each
 
     def _cut(self, end: int) -> None:
         for offset in range(end, self.end):
             self.entries.pop(offset, None)
+            self.named.pop(offset, None)
         self.end = min(self.end, end)
 
 
@@ -115,14 +138,27 @@ def committed_on_disks(
     known = {node: last for node, last in lasts.items() if last is not None}
     if unread := sorted(set(names) - set(known)):
         return CommittedOnDisks(why=f"the log of {', '.join(unread)} cannot be read whole")
-    majority = len(names) // 2 + 1
-    leaders = [
-        node
-        for node, last in known.items()
-        if sum(other <= last for other in known.values()) >= majority
-    ]
+    nodes = {number: node for node, number in node_ids(events).items()}
+    leaders = []
+    for node in known:
+        named = logs[node].voters
+        electors = names if named is None else [nodes.get(each.id, str(each.id)) for each in named]
+        if unread := sorted(set(electors) - set(known)):
+            return CommittedOnDisks(
+                why=f"by {node}'s log {', '.join(unread)} votes, who is no voter of the plan"
+            )
+        if _could_win(node, electors, known):
+            leaders.append(node)
+    if not leaders:
+        return CommittedOnDisks(why="by their logs nobody could win an election")
     end, entries = _common([logs[node] for node in leaders])
     return CommittedOnDisks(end, _records(events, leaders, end), entries)
+
+
+def _could_win(node: str, electors: Sequence[str], lasts: Mapping[str, tuple[int, int]]) -> bool:
+    """Whether a majority of those whom it would ask has no later log."""
+    votes = sum(lasts[other] <= lasts[node] for other in electors)
+    return node in electors and 2 * votes > len(electors)
 
 
 def _common(leaders: Sequence[DiskLog]) -> tuple[int, dict[int, Entry]]:

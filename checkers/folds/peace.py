@@ -16,6 +16,7 @@ from framework.evidence.run_events import (
 )
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
+from framework.plugins.capabilities import VOTER_CHANGES
 from framework.plugins.system import RECOVERY_S
 
 FOREVER_NS: Final = 1 << 62
@@ -34,12 +35,20 @@ class Stretch:
     calm: bool
 
 
+def owed_in(events: RunEvents, faults: Sequence[FaultRecord] | None = None) -> list[Stretch]:
+    """`owed` in a run, under these of its faults; None: under all."""
+    nodes: Mapping[str, Mapping[str, Recorded]] = events.plan.get("nodes") or {}
+    away = int(VOTER_CHANGES in (events.plan.get("provides") or ()))
+    return owed(events.faults if faults is None else faults, nodes, away)
+
+
 def owed(
-    faults: Sequence[FaultRecord], nodes: Mapping[str, Mapping[str, Recorded]]
+    faults: Sequence[FaultRecord], nodes: Mapping[str, Mapping[str, Recorded]], away: int = 0
 ) -> list[Stretch]:
     """The stretches in which service was owed, in order, from the run's begin on; the last one has
     no end. `nodes`: of the plan. Of several faults at a time each takes away what it does not
-    spare."""
+    spare. `away`: so many of the plan's voters clients may have removed at any time, whoever they
+    are."""
     held = [
         (each.since_ns, FOREVER_NS if each.over_ns is None else each.over_ns) for each in faults
     ]
@@ -52,7 +61,7 @@ def owed(
             if since <= begin and end <= over
         ]
         left = set(nodes).intersection(*(fault.spared(nodes) for fault in active))
-        if not active or _most(left, nodes):
+        if not active or _most(left, nodes, away):
             found.append(Stretch(begin, end, not active))
     return found
 
@@ -79,7 +88,7 @@ def quiet_times(events: RunEvents) -> Sequence[Quiet]:
     mark_ns = marks[-1].time_ns if seen else FOREVER_NS
     machine, needed_ns = events.machines.cluster, recovery_ns(events.plan)
     found = []
-    for each in owed(events.faults, events.plan.get("nodes") or {}):
+    for each in owed_in(events):
         if each.calm:
             since_ns = machine.until_ns(each.begin_ns, needed_ns) if each.begin_ns else 0
             found.append(Quiet(since_ns, min(mark_ns, each.end_ns)))
@@ -136,9 +145,13 @@ class Upset:
         return self.machine.least_ns(since_ns, at_ns, LAPSE_NS) < LAPSE_NS // 3
 
 
-def _most(left: set[str], nodes: Mapping[str, Mapping[str, Recorded]]) -> bool:
-    """Whether these are more than half of the voters, and of the nodes with each role."""
-    groups = [{name for name, node in nodes.items() if node.get("votes")} or set(nodes)]
+def _most(left: set[str], nodes: Mapping[str, Mapping[str, Recorded]], away: int) -> bool:
+    """Whether these are more than half of the nodes with each role, and of the voters, also where
+    so many of them are `away`."""
+    voters = {name for name, node in nodes.items() if node.get("votes")} or set(nodes)
+    if 2 * (len(voters & left) - away) <= len(voters) - away:
+        return False
+    groups = []
     for role in _roles(nodes.values()):
         groups.append({name for name, node in nodes.items() if role in (node.get("roles") or ())})
     return all(2 * len(group & left) > len(group) for group in groups)

@@ -4,18 +4,17 @@ fences them.
 Judged at the moment by which the others must have missed such a node: by then its broker is fenced,
 and leads nothing that another could."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from checkers.folds.brokers import ids_of
 from checkers.folds.committed_log import CommittedLog
-from checkers.folds.peace import fencing_ns, missed_by_ns, owed
+from checkers.folds.peace import fencing_ns, missed_by_ns, owed_in
 from checkers.folds.replay import Replay
 from framework.checking.findings import finding
 from framework.evidence.changes import BrokerRegistered, BrokerUnfenced, PartitionState
 from framework.evidence.clocks import earliest_ns
 from framework.evidence.run_events import FaultRecord, RunEvents, voters
-from framework.history.event import Recorded
 from framework.plugins.checker import LEDGER, Count, Finding
 
 
@@ -63,8 +62,7 @@ def unfenced(events: RunEvents, log: CommittedLog, enough: int = 1) -> tuple[Cou
 
 def silences_of(events: RunEvents) -> Iterator[Silence]:
     """Of brokers' nodes that were gone for long enough while most nodes were left alone."""
-    nodes: Mapping[str, Recorded] = events.plan.get("nodes") or {}
-    ids, stretches = ids_of(events.plan), owed(events.faults, nodes)
+    ids, stretches = ids_of(events.plan), owed_in(events)
     votes = voters(events.plan)
     for gone, begin_ns, end_ns in _absences(events.faults):
         for stretch in stretches:

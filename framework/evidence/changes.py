@@ -15,7 +15,7 @@ from framework.evidence.ids import (
     PartitionEpoch,
     ReplicaId,
 )
-from framework.evidence.kinds import Evidence
+from framework.evidence.kinds import Evidence, Voter
 
 TOPIC_RESOURCE: Final = 2
 """The `resource_type` of a topic."""
@@ -44,6 +44,15 @@ class LeaderAnnounced(Change):
     leader: ReplicaId
     votes: tuple[ReplicaId, ...] = ()
     voters: tuple[ReplicaId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VotersNamed(Change):
+    """Who votes, for each log that has this record and no later one of its kind, whether it is
+    committed yet or not (KIP-853)."""
+
+    kind: ClassVar[str] = "voters-named"
+    voters: tuple[Voter, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -403,9 +403,17 @@ class SnapshotLoaded(Evidence):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Voter:
+    """One of those who vote: its id, and that of the directory that holds its log."""
+
+    id: ReplicaId
+    directory: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotFile(Evidence):
     """A snapshot that lies on the node's disk; `wrong`: what no snapshot may have; `digest`: of the
-    image in it (None: it cannot be told)."""
+    image in it (None: it cannot be told); `voters`: who votes by it (None: it does not say)."""
 
     kind: ClassVar[str] = "snapshot-file"
     end_offset: Offset
@@ -413,6 +421,7 @@ class SnapshotFile(Evidence):
     records: int
     wrong: tuple[str, ...]
     digest: str | None = None
+    voters: tuple[Voter, ...] | None = None
 
 
 # --- requests -----------------------------------------------------------------------------

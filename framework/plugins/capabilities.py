@@ -15,6 +15,7 @@ REASSIGNMENTS: Final = "partition-reassignments"
 KEPT_LOG_STARTS: Final = "kept-log-starts"
 FEATURE_LEVELS: Final = "feature-levels"
 UNFORCED: Final = "unforced-data"
+CHANGING_VOTERS: Final = "changing-voters"
 CAPABILITIES: Final[Mapping[str, str]] = {
     "kafka-topics": "topics that Kafka's protocol creates, deletes and lists",
     "topic-configs": "topics that are created with a configuration, which brokers show",
@@ -28,6 +29,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     KEPT_LOG_STARTS: "deletes of records that outlive kills and elections once acknowledged",
     FEATURE_LEVELS: "features whose levels administrators raise, and never lower",
     UNFORCED: "data that it leaves to the operating system to write to the disk",
+    CHANGING_VOTERS: "voters that administrators add and remove while the cluster runs",
     "groups": "consumer groups",
     "transactions": "transactions of producers",
     "kafka-descriptions": "nodes that tell anybody of the cluster in Kafka's protocol",
@@ -54,6 +56,7 @@ OBSERVATIONS: Final[Mapping[str, str]] = {
     "faults": "faults",
     "node-answers": "answers of nodes to an observer",
     "data-floods": "floods of produces",
+    "voter-changes": "voters that were added and removed",
 }
 """What a run observes -> what that is. `faults` where a nemesis was asked for, `node-answers` where
 an observer asks the system's nodes, the others where a workload provides them."""
@@ -61,6 +64,7 @@ an observer asks the system's nodes, the others where a workload provides them."
 FAULTS: Final = "faults"
 NODE_ANSWERS: Final = "node-answers"
 DATA_FLOODS: Final = "data-floods"
+VOTER_CHANGES: Final = "voter-changes"
 OR: Final = "|"
 """Between names in a requirement that any of them meets."""
 _EVIDENCE: Final = "evidence:"

@@ -195,6 +195,7 @@ def _plan(test: Test, argv: Sequence[str]) -> dict[str, Json]:
         "hosts": test.provider.name,
         "system": test.system_name,
         "workloads": [workload.name for workload in test.workloads],
+        "provides": sorted({each for workload in test.workloads for each in workload.provides}),
         "nemeses": list(test.nemeses),
         "observer": None if test.observer is None else test.observer.name,
         "faults": [fault.name for fault in test.faults],

@@ -248,6 +248,7 @@ class Disk:
                 records=len(found.records),
                 wrong=wrong,
                 digest=None if wrong else said.digest,
+                voters=None if wrong else said.voters,
             )
 
     def log_starts(self, partitions: Path) -> Mapping[tuple[str, int], int]:

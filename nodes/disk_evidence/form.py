@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from framework.evidence.kinds import Evidence
+from framework.evidence.kinds import Evidence, Voter
 from nodes.kafka_files.log_directory import Segment
 from nodes.kafka_files.snapshots import Snapshot
 
@@ -23,11 +23,12 @@ class Decoder(Protocol):
 
 
 class SnapshotRead(NamedTuple):
-    """What is wrong with the records of a snapshot, and the digest of their image, if there is one
-    that a node would give, too."""
+    """What is wrong with the records of a snapshot, the digest of their image, if there is one that
+    a node would give, too, and who votes, if it says so."""
 
     wrong: tuple[str, ...]
     digest: str | None
+    voters: tuple[Voter, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from framework.evidence.kinds import Evidence
 from nodes.adapting.slot import process_of
 from nodes.disk_evidence import disk
 from nodes.disk_evidence.form import Form, SnapshotRead
-from nodes.kafka.records import Records, wrong_control, wrong_records
+from nodes.kafka.records import Records, voters_of, wrong_control, wrong_records
 from nodes.kafka_files.properties import read_properties
 from nodes.kafka_files.reading import contents
 from nodes.kafka_files.snapshots import Snapshot
@@ -69,7 +69,8 @@ def _topic_id(path: Path) -> str | None:
 def snapshot_of(found: Snapshot) -> SnapshotRead:
     """Nodes give no digest of an image that one could be held against."""
     wrong = wrong_records(found.records["value"].to_pylist())
-    return SnapshotRead((*wrong, *wrong_control(found.control.to_pylist())), None)
+    control = found.control.to_pylist()
+    return SnapshotRead((*wrong, *wrong_control(control)), None, voters_of(control))
 
 
 FORM: Final = Form(

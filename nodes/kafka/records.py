@@ -7,11 +7,13 @@ end is reached, changes of partitions that were not created since are told as `o
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from framework.evidence import changes
-from framework.evidence.kinds import Evidence
+from framework.evidence.ids import ReplicaId
+from framework.evidence.kinds import Evidence, Voter
 from nodes.adapting import records as made
 from nodes.disk_evidence.form import Fields
 from nodes.kafka.partitions import Partitions
@@ -20,7 +22,8 @@ from nodes.kafka_files.log_directory import Segment
 from nodes.kafka_files.records import records
 from nodes.kafka_files.snapshots import NAME, read_snapshot
 
-OF_QUORUM: Final = frozenset({"KRaftVersion", "KRaftVoters"})
+VOTERS: Final = "KRaftVoters"
+OF_QUORUM: Final = frozenset({"KRaftVersion", VOTERS})
 """Control records that a snapshot may have beside its header and footer (KIP-853)."""
 FENCE, UNFENCE = 1, -1
 LEAVES: Final = 1
@@ -103,6 +106,23 @@ def wrong_control(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return wrong
 
 
+def voters_of(rows: Iterable[Mapping[str, Any]]) -> tuple[Voter, ...] | None:
+    """Who votes by a snapshot's control records; None: they do not say."""
+    found: tuple[Voter, ...] | None = None
+    for row in rows:
+        with suppress(ValueError):
+            name, record = read_control(row["key"] or b"", row["value"] or b"")
+            found = _voters(record) if name == VOTERS else found
+    return found
+
+
+def _voters(record: Fields) -> tuple[Voter, ...]:
+    return tuple(
+        Voter(id=ReplicaId(each["voter_id"]), directory=each["voter_directory_id"])
+        for each in record["voters"] or ()
+    )
+
+
 # --- changes ------------------------------------------------------------------------------
 
 
@@ -112,6 +132,8 @@ def _control(head: Fields, key: bytes, value: bytes) -> Evidence | None:
         name, found = read_control(key, value)
     except ValueError:
         return None
+    if name == VOTERS:
+        return changes.VotersNamed(**head, voters=_voters(found))
     if name != "LeaderChange":
         return _other(head, name, found)
     return changes.LeaderAnnounced(

@@ -6,7 +6,8 @@ from planted_disks import Disks
 from planted_runs import PLAN
 
 from checkers.folds.disk_logs import CommittedOnDisks, DiskLog, committed_on_disks, disk_logs
-from framework.evidence.ids import LeaderEpoch, Offset
+from framework.evidence.changes import VotersNamed
+from framework.evidence.ids import LeaderEpoch, Offset, ReplicaId
 from framework.evidence.kinds import (
     Appended,
     Evidence,
@@ -14,6 +15,7 @@ from framework.evidence.kinds import (
     LogOnDisk,
     SnapshotFile,
     Truncated,
+    Voter,
 )
 from framework.evidence.run_events import RunEvents
 
@@ -301,3 +303,145 @@ def test_all_that_was_committed_is_there_and_stays(data: st.DataObject) -> None:
         now = [found.entries[offset][0] for offset in range(1, found.end)]
         assert now[:promised] == reported[:promised]
         promised, reported = max(promised, len(now)), now
+
+
+# --- voters that change (KIP-853) ---------------------------------------------------------
+
+
+def name_voters(disks: Disks, epoch: int, voters: tuple[int, ...], *nodes: str) -> None:
+    """A record that says so, on these disks."""
+    named = tuple(Voter(id=ReplicaId(each), directory="d") for each in voters)
+    for node in nodes:
+        at = disks.ends.get(node, 0)
+        disks.tell(
+            Appended,
+            node,
+            base_offset=at,
+            end_offset=at + 1,
+            epoch=epoch,
+            control=True,
+            crcs=(sum(voters),),
+            leading=None,
+        )
+        disks.tell(VotersNamed, node, offset=at, epoch=epoch, voters=named)
+        disks.ends[node] = at + 1
+
+
+def test_two_voters_commit_what_the_third_has_not() -> None:
+    """Who was removed is behind, and whoever asks him cannot win."""
+    disks = agreed()
+    name_voters(disks, 1, (1, 2), "c1", "c2")
+    disks.fill(1, 2, "c1", "c2")
+    assert committed(disks).end == 7
+
+
+def test_of_two_voters_both_have_to_elect() -> None:
+    """c3's vote, by which c1 would win among three, is not asked for."""
+    disks = agreed()
+    name_voters(disks, 1, (1, 2), *VOTERS)
+    disks.lead(1, 2, "c1", "c3")
+    disks.lead(2, 3, "c2")
+    found = committed(disks)
+    assert (found.end, found.entries[5][0]) == (6, 3)
+
+
+def test_who_does_not_vote_leads_nobody() -> None:
+    """c3 has more than all others, which nobody will ever ask it for."""
+    disks = agreed()
+    name_voters(disks, 1, (1, 2), *VOTERS)
+    disks.fill(1, 1, *VOTERS)
+    disks.fill(1, 2, "c3")
+    assert committed(disks).end == 6
+
+
+def test_a_set_that_was_cut_off_is_in_force_no_more() -> None:
+    disks = agreed()
+    name_voters(disks, 1, (1, 2), "c1")
+    disks.fill(1, 1, "c1")
+    disks.cut("c1", 4)
+    disks.lead(2, 2, "c2", "c3")
+    assert committed(disks).end == 5
+    (log, *_) = [disk_logs(disks.all())[node] for node in VOTERS]
+    assert log.voters is None
+
+
+def test_a_snapshot_says_who_votes_and_a_later_record_says_otherwise() -> None:
+    disks = Disks()
+    three = tuple(Voter(id=ReplicaId(each), directory="d") for each in (1, 2, 3))
+    two = three[:2]
+    for node in VOTERS:
+        disks.snapshot(node, 3, 1, voters=two)
+        disks.begin(node, 3, dropped=True)
+    disks.fill(1, 2, "c1", "c2")
+    assert disk_logs(disks.all())["c1"].voters == two
+    assert committed(disks).end == 5
+    name_voters(disks, 1, (1, 2, 3), "c1", "c2")
+    assert disk_logs(disks.all())["c1"].voters == three
+    assert committed(disks).end == 6
+
+
+def test_a_voter_that_no_plan_has_may_have_any_log() -> None:
+    disks = agreed()
+    name_voters(disks, 1, (1, 2, 9), *VOTERS)
+    assert committed(disks).why == "by c1's log 9 votes, who is no voter of the plan"
+
+
+def test_logs_by_which_nobody_votes_who_has_one() -> None:
+    disks = agreed()
+    for node, other in (("c1", 2), ("c2", 3), ("c3", 1)):
+        name_voters(disks, 1, (other,), node)
+    assert committed(disks).why == "by their logs nobody could win an election"
+
+
+@given(st.data())
+@settings(max_examples=200)
+def test_what_a_quorum_commits_while_voters_change_is_among_it(data: st.DataObject) -> None:
+    """A leader appends, followers copy, and the set changes one by one: what a majority of the set
+    in force in the leader's log has, of its epoch, is committed."""
+    logs: dict[int, list[tuple[int, frozenset[int] | None]]] = {each: [] for each in (1, 2, 3)}
+    everybody = frozenset(logs)
+
+    def in_force(log: list[tuple[int, frozenset[int] | None]]) -> frozenset[int]:
+        return next((named for _, named in reversed(log) if named), everybody)
+
+    def last(node: int) -> tuple[int, int]:
+        return (logs[node][-1][0] if logs[node] else 0, len(logs[node]))
+
+    epoch, leader, sure = 0, 0, 0
+    for _ in range(data.draw(st.integers(5, 30))):
+        does = data.draw(st.sampled_from(["elect", "append", "copy", "copy", "change"]))
+        if does == "elect" or not leader:
+            node = data.draw(st.sampled_from(sorted(logs)))
+            electors = in_force(logs[node])
+            votes = {other for other in electors if last(other) <= last(node)}
+            if node in electors and 2 * len(votes) > len(electors):
+                epoch, leader = epoch + 1, node
+                logs[node].append((epoch, None))
+        elif does == "append":
+            logs[leader].append((epoch, None))
+        elif does == "change":
+            log, now = logs[leader], in_force(logs[leader])
+            at = max((place for place, (_, named) in enumerate(log) if named), default=-1)
+            other = data.draw(st.sampled_from(sorted(logs)))
+            begun = sure > 0 and log[min(sure, len(log)) - 1][0] == epoch
+            if begun and at < sure and len(now ^ {other}) >= 2:
+                log.append((epoch, now ^ {other}))
+        else:
+            node = data.draw(st.sampled_from(sorted(logs)))
+            logs[node] = logs[leader][: max(data.draw(st.integers(0, len(logs[leader]))), sure)]
+        electors = in_force(logs[leader]) if leader else everybody
+        for end in range(sure + 1, len(logs.get(leader, ())) + 1):
+            having = [each for each in electors if logs[each][:end] == logs[leader][:end]]
+            if logs[leader][end - 1][0] == epoch and 2 * len(having) > len(electors):
+                sure = end
+    disks = Disks()
+    for node, log in logs.items():
+        for number, (of, named) in enumerate(log):
+            if named:
+                name_voters(disks, of, tuple(sorted(named)), f"c{node}")
+            else:
+                disks.write(f"c{node}", of, at=number)
+        if not log:
+            disks.cut(f"c{node}", 0)
+    found = committed(disks)
+    assert not found.why and found.end >= sure

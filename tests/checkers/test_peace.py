@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from checkers.folds.peace import FOREVER_NS, Upset, missed_by_ns, owed
+from checkers.folds.peace import FOREVER_NS, Upset, missed_by_ns, owed, owed_in
 from framework.evidence.machine import Machine
 from framework.evidence.run_events import FaultRecord, RunEvents
+from framework.plugins.capabilities import VOTER_CHANGES
 
 VOTER = {"votes": True, "roles": ["controller"]}
 BROKER = {"votes": False, "roles": ["broker"]}
@@ -52,6 +53,31 @@ def test_one_of_three_of_each_role_may_be_missing(victims: tuple[str, ...]) -> N
 @pytest.mark.parametrize("victims", [("c1", "c2"), ("b1", "b3"), ("c1", "b1", "b3")])
 def test_most_of_the_voters_and_of_each_role_have_to_be_left(victims: tuple[str, ...]) -> None:
     assert not in_between(APART, *victims)
+
+
+def owed_where_voters_change(nodes: dict[str, Any], *victims: str) -> bool:
+    """Whether it is owed while these are hit, and clients add and remove voters."""
+    plan = {"nodes": nodes, "provides": [VOTER_CHANGES]}
+    found = owed_in(RunEvents(faults=[hit(*victims)], plan=plan))
+    assert [each.calm for each in found if each.begin_ns != 10] == [True, True]
+    return len(found) == 3
+
+
+def test_of_three_voters_one_of_whom_may_be_away_both_others_are_needed() -> None:
+    assert owed_where_voters_change(APART, "b1")
+    assert not owed_where_voters_change(APART, "c1")
+    steady = {"nodes": APART, "provides": ["topic-operations"]}
+    assert len(owed_in(RunEvents(faults=[hit("c1")], plan=steady))) == 3
+    assert len(owed_in(RunEvents(faults=[hit("c1")], plan={"nodes": APART}))) == 3
+
+
+def test_of_five_voters_one_of_whom_may_be_away_three_others_are_needed() -> None:
+    five = {f"c{number}": VOTER for number in range(5)}
+    away = {"nodes": five, "provides": [VOTER_CHANGES]}
+    one, two = hit("c0"), hit("c0", "c1")
+    assert len(owed_in(RunEvents(plan=away), [one])) == 3
+    assert len(owed_in(RunEvents(plan=away), [two])) == 2
+    assert len(owed_in(RunEvents(plan={"nodes": five}), [two])) == 3
 
 
 def test_half_is_not_most() -> None:

@@ -9,7 +9,7 @@ import pytest
 from framework.evidence.__main__ import page
 from framework.evidence.catalogue import KINDS, concrete
 from framework.evidence.changes import Change, EndPoint
-from framework.evidence.ids import LeaderEpoch, Offset
+from framework.evidence.ids import LeaderEpoch, Offset, ReplicaId
 from framework.evidence.kinds import (
     Covered,
     Elected,
@@ -17,6 +17,7 @@ from framework.evidence.kinds import (
     Evidence,
     HeldRule,
     Voted,
+    Voter,
     evidence_of,
     same_fact,
 )
@@ -44,6 +45,8 @@ def value_of(hint: Any, empty: bool) -> Any:
         return EndPoint(name="n", host="h", port=1, protocol=0)
     if hint is EpochStart:
         return EpochStart(epoch=LeaderEpoch(1), start_offset=Offset(2))
+    if hint is Voter:
+        return Voter(id=ReplicaId(1), directory="d")
     if hint is Covered:
         return Covered(entity="e", field="f")
     if hint is HeldRule:

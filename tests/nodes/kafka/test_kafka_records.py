@@ -313,19 +313,21 @@ def test_a_dynamic_quorum_leaves_what_a_static_one_does(dynamic: Path) -> None:
     assert (log.start_offset, log.torn, log.wrong) == (0, False, ())
     first, *_ = left(dynamic, changes.LeaderAnnounced)
     assert (first.offset, first.leader, first.voters) == (0, 1, (1, 2, 3))
-    others = [each for each in left(dynamic, changes.OtherChange) if each.offset < 3]
-    assert [each.name for each in others] == ["KRaftVersion", "KRaftVoters"]
+    (version,) = [each for each in left(dynamic, changes.OtherChange) if each.offset < 3]
+    assert (version.offset, version.name) == (1, "KRaftVersion")
+    (named,) = left(dynamic, changes.VotersNamed)
+    assert (named.offset, [each.id for each in named.voters]) == (2, [1, 2, 3])
     snapshots = left(dynamic, kinds.SnapshotFile)
     assert [(each.end_offset, each.epoch, each.wrong) for each in snapshots] == [
         (0, 0, ()),
         (242, 1, ()),
     ]
+    assert {each.voters for each in snapshots} == {named.voters}
     (saved,) = left(dynamic, kinds.EpochSaved)
     assert (saved.epoch, saved.leader, saved.vote) == (2, 3, 3)
     state = read_quorum_state((dynamic / METADATA / "quorum-state").read_bytes())
     assert isinstance(state, QuorumState)
-    voters = {each["voter_id"]: each for each in json.loads(others[1].content)["voters"]}
-    own = _in_kafkas_words(voters[3]["voter_directory_id"])
+    (own,) = [_in_kafkas_words(each.directory) for each in named.voters if each.id == 3]
     assert (state.version, state.voted_directory_id) == (1, own)
 
 
@@ -344,8 +346,9 @@ def test_a_snapshot_has_no_other_control_records(dynamic: Path, kind: int, says:
     end = scan(bytes(data)).table["size"][0].as_py()
     data[17:21] = struct.pack(">I", crc32c(bytes(data[21:end])))
     path.write_bytes(data)
-    first, _ = left(dynamic, kinds.SnapshotFile)
+    first, second = left(dynamic, kinds.SnapshotFile)
     assert first.wrong == (says,)
+    assert first.voters is None and second.voters is not None
 
 
 def test_who_votes_stands_next_to_the_header_of_a_snapshot(dynamic: Path) -> None:
