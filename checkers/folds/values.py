@@ -162,6 +162,22 @@ class QuorumView(TypedDict):
     voters: NotRequired[Sequence[tuple[ReplicaId, Offset]] | None]
 
 
+class Voter(TypedDict):
+    id: ReplicaId
+    directory: str
+
+
+class VotersView(TypedDict):
+    """Who votes, as a leader tells. `log_end`: of its own log; None: it does not say."""
+
+    leader: ReplicaId
+    leader_epoch: LeaderEpoch
+    high_watermark: Offset
+    log_end: Offset | None
+    voters: Sequence[Voter]
+    observers: Sequence[ReplicaId]
+
+
 class LogPart(TypedDict):
     """Committed records of the metadata log, from `begin` on. `diverging`: from where the log that
     was given before is none of this leader's."""
@@ -382,6 +398,17 @@ def drained(operation: Operation) -> Drained:
 def quorum_view(answer: Operation) -> QuorumView:
     result: QuorumView = answer.result
     return result
+
+
+def voters_view(read: Operation) -> VotersView:
+    result: VotersView = read.result
+    return result
+
+
+def asked_voter(change: Operation) -> Voter:
+    """Who is to be added, or removed."""
+    value: Voter = change.value
+    return value
 
 
 def log_ends(view: QuorumView) -> dict[ReplicaId, Offset]:

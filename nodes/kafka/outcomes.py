@@ -8,6 +8,11 @@ none any more refuses a produce before its append, and a DeleteRecords whose log
 then. What is refused for what the
 request says itself (`static`) was refused in each attempt. Codes that are not in the table are
 info, whatever they may be.
+
+A change of who votes is refused for who votes already (DUPLICATE_VOTER, VOTER_NOT_FOUND) before
+anything is appended (`AddVoterHandler`, `RemoveVoterHandler`). REQUEST_TIMED_OUT says that another
+change was under way, or that this one was not committed in time; NOT_LEADER_OR_FOLLOWER, of who
+resigned, may follow an append as well: both are info.
 """
 
 from typing import Final
@@ -52,7 +57,10 @@ _FAILS: Final = (
     ErrorCode.unknown_member_id,
     ErrorCode.fenced_instance_id,
     ErrorCode.rebalance_in_progress,
+    ErrorCode.duplicate_voter,
+    ErrorCode.voter_not_found,
 )
+CHANGES_OF_VOTERS: Final = ("add-voter", "remove-voter")
 
 OUTCOMES: Final = OutcomeTable(
     fails=frozenset(map(name_of, _FAILS)),
@@ -75,8 +83,12 @@ OUTCOMES: Final = OutcomeTable(
             "assignment",
             "committed",
             "features",
+            "describe-voters",
         }
     ),
     tags_retries=False,
-    doubtful=frozenset({("delete-records", name_of(ErrorCode.not_leader_or_follower))}),
+    doubtful=frozenset(
+        (f, name_of(ErrorCode.not_leader_or_follower))
+        for f in ("delete-records", *CHANGES_OF_VOTERS)
+    ),
 )

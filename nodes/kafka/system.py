@@ -8,7 +8,7 @@ from typing import Final
 
 from framework.evidence.kinds import Evidence
 from framework.history.event import Recorded
-from framework.plugins.capabilities import UNFORCED
+from framework.plugins.capabilities import CHANGING_VOTERS, UNFORCED
 from framework.plugins.dialect import Dialect
 from framework.plugins.host import Image
 from framework.plugins.promise import Promised
@@ -45,7 +45,10 @@ class KafkaSystem(System):
     """Apache Kafka in KRaft mode, as it was released."""
 
     name = "kafka"
-    costly: Mapping[str, str] = {EXTRA_BROKERS: "a Java each, again and again"}
+    costly: Mapping[str, str] = {
+        EXTRA_BROKERS: "a Java each, again and again",
+        CHANGING_VOTERS: "less is owed under faults",
+    }
     defects: Mapping[str, str] = BREAKS
     capabilities = capabilities_on((releases.newest(),)) | {UNFORCED}
 
@@ -68,9 +71,12 @@ class KafkaSystem(System):
         self, nodes: Sequence[NodeSpec], settings_of: Mapping[str, Mapping[str, str]]
     ) -> frozenset[str]:
         """Those that all of the nodes' releases promise, and are asked for. Of logs that are forced
-        to the disk now and then, nobody knows how far they are."""
+        to the disk now and then, nobody knows how far they are. Who votes in a static quorum never
+        changes."""
         given = [settings_of.get(spec.name, {}) for spec in nodes]
         found = capabilities_on([software.asked_for(each).version for each in given])
+        if not all(map(quorum.is_dynamic, given)):
+            found -= {CHANGING_VOTERS}
         forced = any(settings.FORCING & each.keys() for each in given)
         return found if forced else found | {UNFORCED}
 

@@ -15,7 +15,7 @@ from framework.evidence.changes import (
     BrokerFenced,
     BrokerLeaving,
     BrokerRegistered,
-    OtherChange,
+    VotersNamed,
 )
 from nodes.kafka.defects.catalogue import DEFECTS
 from nodes.kafka.disk import left_on_disk
@@ -48,7 +48,6 @@ BY_DISKS = {
     "voter-durability",
 }
 BROKEN = "lose-some-appends"
-VOTERS = "KRaftVoters"
 METADATA_LOG = "nodes/n2/data/__cluster_metadata-0/00000000000000000000.log"
 
 
@@ -79,18 +78,28 @@ def test_a_healthy_cluster_is_valid_by_clients_and_by_its_disks(tmp_path: Path) 
     controls(folder, tmp_path)
 
 
-def test_extra_brokers_come_and_go_beside_a_dynamic_quorum(tmp_path: Path) -> None:
-    """They are drained by controlled shutdown, and what they, and who votes, leave is on disks. So
-    short a run, of processes that take long to start, may be too short for some floors."""
-    asked = ("--nodes", "3", "--set", "quorum=dynamic", "--workload", "lifecycle", "--exactly")
+def test_extra_brokers_and_voters_come_and_go(tmp_path: Path) -> None:
+    """Brokers are drained by controlled shutdown, voters removed and added; what they leave is on
+    disks. So short a run, of processes that take long to start, may be too short for some floors.
+    """
+    workloads = ("--workload", "lifecycle,voters", "--exactly")
+    asked = ("--nodes", "3", "--set", "quorum=dynamic", *workloads)
     found = run(tmp_path, *asked, "--time-limit", "8", "--seed", "2", *ONE_WORKER)
     verdicts = {each["name"]: each["verdict"] for each in found["checkers"]}
     assert "INVALID" not in verdicts.values(), found["said"]
-    sure = {"committed-never-lost", "log-matching", "observed-cluster", "one-leader-per-epoch"}
+    sure = {
+        "committed-never-lost",
+        "log-matching",
+        "observed-cluster",
+        "one-leader-per-epoch",
+        "voter-changes",
+    }
     assert {name: verdicts.get(name) for name in sure} == dict.fromkeys(sure, "VALID")
     assert verdicts["controlled-shutdown-safety"] != "NOT APPLICABLE"
     (folder,) = (path.parent for path in tmp_path.glob("*/*/plan.json"))
-    events = map(json.loads, (folder / "history.jsonl").read_text().splitlines())
+    events = [*map(json.loads, (folder / "history.jsonl").read_text().splitlines())]
+    changed = {each["f"] for each in events if each["type"] == "ok"}
+    assert {"remove-voter", "add-voter", "describe-voters"} <= changed
     drains = [each["value"] for each in events if each["f"] == "drain" and each["type"] == "ok"]
     let_go = {each["broker_id"] for each in drains if each["granted"]}
     assert let_go and let_go <= {301, 302}
@@ -103,8 +112,9 @@ def test_extra_brokers_come_and_go_beside_a_dynamic_quorum(tmp_path: Path) -> No
     left = {each.broker_id for each in told if isinstance(each, BrokerLeaving)}
     fenced = {each.broker_id for each in told if isinstance(each, BrokerFenced)}
     assert left and let_go <= left | fenced
-    voters = {each.node for each in told if isinstance(each, OtherChange) and each.name == VOTERS}
-    assert {"n1", "n2", "n3"} <= voters
+    named = [each for each in told if isinstance(each, VotersNamed)]
+    assert {"n1", "n2", "n3"} <= {each.node for each in named}
+    assert {2, 3} <= {len(each.voters) for each in named}
 
 
 def controls(folder: Path, into: Path) -> None:

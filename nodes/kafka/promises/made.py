@@ -3,7 +3,7 @@ of brokers, and of what it leaves on disks."""
 
 from typing import Final
 
-from framework.plugins.capabilities import WATCHED_LOG
+from framework.plugins.capabilities import CHANGING_VOTERS, WATCHED_LOG
 from nodes.disk_evidence.disk import GIVEN
 from nodes.kafka.promises.terms import Bounds, Promise, of
 
@@ -220,6 +220,20 @@ _QUORUM: Final = (
         clauses=(
             *of("observed-log", "given-kept", "one-log"),
             *of("isr-linearizability", "never-back"),
+        ),
+    ),
+    Promise(
+        name="changing-voters",
+        says="In a dynamic quorum voters are added and removed while it works, by request, one at "
+        "a time: a set of them is in force as soon as it is in a log, and who leads is one of them",
+        source="KIP-853",
+        bounds=Bounds(since="3.9"),
+        bounded_by=f"AddRaftVoter, RemoveRaftVoter ({_MESSAGES}: 3.9.1, not 3.7.0)",
+        capabilities=frozenset({CHANGING_VOTERS}),
+        clauses=(
+            *of("voter-changes", "asked-is-recorded", "recorded-was-asked", "one-order"),
+            *of("voter-changes", "one-at-a-time", "told-is-in-force", "voters-elect"),
+            *of("voter-changes", "snapshots-agree"),
         ),
     ),
     Promise(

@@ -19,6 +19,7 @@ from nodes.kafka.releases import Release
 from nodes.kafka.system import KafkaSystem
 from workloads.isr import Isr
 from workloads.lifecycle import Lifecycle
+from workloads.voters import Voters
 from workloads.zombie import Zombie
 
 JARS = {"kafka-clients-9.9.9.jar": b"clients", "scala.jar": b"scala"}
@@ -169,6 +170,8 @@ def test_brokers_are_played_or_added_where_every_node_is_new_enough(
         (("--set", "quorum=large"), "--set quorum=large: it is static or dynamic"),
         (("--set", "c1:quorum=dynamic"), "all nodes have one quorum, so it is of no node or role"),
         (("--set", "controller.quorum.bootstrap.servers=a:1"), "the layout of the cluster decides"),
+        (("--workload", "voters"), "the system has no voters that administrators add and remove"),
+        (("--workload", "voters:away_s=-1"), "away_s=-1: it is from 0 to 3600 s"),
         (("--nodes", "many"), "CONTROLLERS+BROKERS"),
     ],
 )
@@ -192,6 +195,24 @@ def test_a_release_without_dynamic_quorums_is_refused(
     quorum.check(
         [{quorum.QUORUM: quorum.DYNAMIC}, {quorum.QUORUM: quorum.DYNAMIC}], ["3.9.0", "4.2.0"]
     )
+
+
+@pytest.mark.parametrize(("setting", "able"), [("dynamic", True), ("static", False), (None, False)])
+def test_voters_change_in_a_dynamic_quorum_alone(setting: str | None, able: bool) -> None:
+    """Where somebody asks for that by name: under faults less is owed."""
+    system = KafkaSystem()
+    nodes = [*system.layout("3+3")]
+    wanted = {} if setting is None else {quorum.QUORUM: setting}
+    capabilities = system.capabilities_with(nodes, {spec.name: wanted for spec in nodes})
+    assert (unmet(Voters.requires, capabilities) is None) == able
+    assert set(Voters.requires) & set(system.costly)
+
+
+def test_voters_are_three_at_least(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("--set", "quorum=dynamic", "--workload", "voters", "--nodes", "2+1")
+    assert main(["run", "--system", "kafka", *asked]) == 254
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "workload voters cannot be had with system kafka" in line and "controller" in line
 
 
 def test_what_needs_a_newer_java_is_refused(tmp_path: Path) -> None:

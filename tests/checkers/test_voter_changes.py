@@ -1,0 +1,463 @@
+"""Who votes changes by requests alone, one at a time, and nobody is told otherwise."""
+
+from collections.abc import Collection
+from typing import Any
+
+import pytest
+from contract import Plants
+from hypothesis import given
+from hypothesis import strategies as st
+from judging import assert_unknown, clause_of, judged
+from planted_disks import NOTHING
+from planted_runs import Story, assert_invalid, assert_valid
+
+from checkers.voter_changes import VoterChanges, voter_changes
+from framework.evidence import changes, kinds
+from framework.evidence.kinds import Voter
+from framework.history.pairing import Operation
+from framework.plugins.capabilities import VOTER_CHANGES, unmet
+from framework.verdict import Verdict
+
+CHECKER = VoterChanges()
+NODES = ("c1", "c2", "c3")
+ALL = (1, 2, 3)
+
+
+def directory(voter: int) -> str:
+    return f"d{voter}"
+
+
+def named(voters: Collection[int]) -> tuple[Voter, ...]:
+    return tuple(Voter(id=each, directory=directory(each)) for each in voters)
+
+
+def records(story: Story, epoch: int, *voters: int, nodes: Collection[str] = NODES) -> int:
+    """A record that names them, on these disks; its offset."""
+    for node in nodes:
+        at = story.disks.ends.get(node, 0)
+        story.disks.tell(
+            kinds.Appended,
+            node,
+            base_offset=at,
+            end_offset=at + 1,
+            epoch=epoch,
+            control=True,
+            crcs=(sum(voters),),
+            leading=None,
+        )
+        story.disks.tell(changes.VotersNamed, node, offset=at, epoch=epoch, voters=named(voters))
+        story.disks.ends[node] = at + 1
+    return at
+
+
+def leads(
+    story: Story,
+    leader: int,
+    epoch: int,
+    voters: Collection[int] = ALL,
+    votes: Collection[int] = (1, 2),
+    nodes: Collection[str] = NODES,
+) -> None:
+    fields = {"leader_id": leader, "granting_voters": list(votes), "voters": list(voters)}
+    for node in nodes:
+        story.disks.write(node, epoch, "LeaderChange", **fields)
+
+
+def asks(story: Story, does: str, voter: int, **more: Any) -> Operation:
+    value = {"id": voter, "directory": directory(voter)}
+    return story.op(f"{does}-voter", f"voter-{voter}", value, **more)
+
+
+def told(
+    story: Story,
+    voters: Collection[int],
+    *,
+    epoch: int = 1,
+    leader: int = 1,
+    high: int | None = None,
+    end: int | None = None,
+    open_read: Operation | None = None,
+) -> Operation:
+    """By a leader all of whose log is committed, where nothing else is said."""
+    now = max(story.disks.ends.values())
+    view = {
+        "leader": leader,
+        "leader_epoch": epoch,
+        "high_watermark": now if high is None else high,
+        "log_end": (now if end is None else end) if end != -1 else None,
+        "voters": [{"id": each, "directory": directory(each)} for each in voters],
+        "observers": [],
+    }
+    read = open_read or story.invoke("describe-voters", None)
+    return story.complete(read, result=view)
+
+
+def begun() -> Story:
+    """All vote, by the first snapshot and by the log: c1 leads."""
+    story = Story()
+    for node in NODES:
+        story.disks.snapshot(node, 0, 0, voters=named(ALL))
+    leads(story, 1, 1)
+    records(story, 1, *ALL)
+    story.disks.fill(1, 2, *NODES)
+    told(story, ALL)
+    return story
+
+
+def clean() -> Story:
+    """c3 leaves (offset 4) and comes back (6); c1, which leads, leaves (7), and c2 leads (8); c1
+    comes back (9), by a request that was not answered. A snapshot is of when c3 was away."""
+    story = begun()
+    asks(story, "remove", 3)
+    records(story, 1, 1, 2)
+    told(story, (1, 2))
+    story.disks.fill(1, 1, *NODES)
+    story.disks.snapshot("c2", 6, 1, voters=named((1, 2)))
+    asks(story, "add", 3)
+    records(story, 1, *ALL)
+    asks(story, "remove", 1)
+    records(story, 1, 2, 3)
+    told(story, (2, 3))
+    leads(story, 2, 2, (2, 3), (2, 3))
+    asks(story, "add", 1, type="fail", error="X")
+    asks(story, "add", 1, type="info", error="X")
+    records(story, 2, *ALL)
+    story.disks.fill(2, 1, *NODES)
+    told(story, ALL, epoch=2, leader=2)
+    return story
+
+
+def test_what_changes_by_requests_is_accepted() -> None:
+    assert_valid(voter_changes(clean().run_events()))
+    result = judged(CHECKER, clean())
+    assert result.verdict is Verdict.VALID
+    assert {each.name: each.compared for each in result.clauses} == {
+        "asked-is-recorded": 3,
+        "recorded-was-asked": 4,
+        "one-order": 4,
+        "one-at-a-time": 4,
+        "told-is-in-force": 4,
+        "voters-elect": 2,
+        "snapshots-agree": 4,
+    }
+
+
+PLANTED = Plants(clean)
+
+
+@PLANTED.violation("to remove voter 2 (d2) was acknowledged 1 times", "log 0 times")
+def acknowledged_and_not_done(story: Story) -> None:
+    asks(story, "remove", 2)
+
+
+@PLANTED.violation("to add voter 3 (d3) was acknowledged 2 times", "log 1 times")
+def two_acknowledged_and_one_done(story: Story) -> None:
+    asks(story, "add", 3)
+
+
+@PLANTED.violation("to remove voter 3 (d3) stands", "log 2 times", "asked for, and not refused, 1")
+def nobody_asked(story: Story) -> None:
+    records(story, 2, 1, 2)
+
+
+@PLANTED.violation("to remove voter 3", "log 2 times", "not refused, 1 times")
+def refused_and_done(story: Story) -> None:
+    asks(story, "remove", 3, type="fail", error="X")
+    records(story, 2, 1, 2)
+
+
+@PLANTED.violation("makes voters [1, 2, 3] into [1]", "remove voter 2 (d2), remove voter 3 (d3)")
+def two_at_a_time(story: Story) -> None:
+    asks(story, "remove", 3)
+    asks(story, "remove", 2)
+    records(story, 2, 1)
+
+
+@PLANTED.violation("makes voters [1, 2, 3] into [1, 2, 3]", "remove voter 3 (d3), add voter 3 (x)")
+def another_directory(story: Story) -> None:
+    for node in NODES:
+        story.disks.write(node, 2, NOTHING)
+        at = story.disks.ends[node]
+        other = (*named((1, 2)), Voter(id=3, directory="x"))
+        story.disks.write(node, 2, NOTHING, at=99)
+        story.disks.tell(changes.VotersNamed, node, offset=at, epoch=2, voters=other)
+        story.disks.evidence = [
+            each
+            for each in story.disks.evidence
+            if not (
+                isinstance(each, changes.OtherChange) and each.node == node and each.offset == at
+            )
+        ]
+
+
+@PLANTED.violation("in no order", "the change at offset 11, to remove voter 2")
+def done_in_another_order(story: Story) -> None:
+    """3's removal was acknowledged before 2's was asked for."""
+    asks(story, "remove", 3)
+    asks(story, "add", 3)
+    asks(story, "remove", 2)
+    asks(story, "add", 2)
+    for voters in ((1, 3), ALL, (1, 2), ALL):
+        records(story, 2, *voters)
+
+
+@PLANTED.violation("in no order", "to add voter 3", "made by when somebody was shown it", on=begun)
+def done_before_it_was_asked_for(story: Story) -> None:
+    """Of two that ask for the same, the first, which was not answered, had been done, and seen; the
+    other one was acknowledged, and not done."""
+    asks(story, "remove", 3, type="info", error="X")
+    records(story, 1, 1, 2)
+    told(story, (1, 2))
+    asks(story, "add", 3, type="info", error="X")
+    records(story, 1, *ALL)
+    told(story, ALL)
+    asks(story, "remove", 3)
+
+
+@PLANTED.violation("leader 2 of epoch 2 told that [1, 2] vote", "committed log has [1, 2, 3]")
+def told_what_is_over(story: Story) -> None:
+    told(story, (1, 2), epoch=2, leader=2)
+
+
+@PLANTED.violation("told that [1, 2, 4] vote", "committed log has [1, 2, 3]")
+def told_of_somebody_else(story: Story) -> None:
+    told(story, (1, 2, 4), epoch=2, leader=2)
+
+
+@PLANTED.violation(
+    "told that [1, 2, 3] vote", "from offset 5", "committed log has [1, 2]", on=begun
+)
+def told_without_what_was_acknowledged(story: Story) -> None:
+    """It says nothing of its watermark, which would show that."""
+    asks(story, "remove", 3)
+    records(story, 1, 1, 2)
+    told(story, ALL, high=0)
+
+
+@PLANTED.violation(
+    "told that [1, 2, 3] vote", "from offset 5", "committed log has [1, 2]", on=begun
+)
+def told_without_what_it_told_before(story: Story) -> None:
+    """Nor was it acknowledged."""
+    asks(story, "remove", 3, type="info", error="X")
+    records(story, 1, 1, 2)
+    told(story, (1, 2))
+    told(story, ALL, high=0)
+
+
+@PLANTED.violation("told that [1, 3] vote", "where its log ends", "committed log has [1, 2, 3]")
+def told_what_its_log_has_not(story: Story) -> None:
+    """Though it was asked for: all that it has is committed."""
+    asks(story, "remove", 2, type="info", error="X")
+    told(story, (1, 3), epoch=2, leader=2)
+
+
+@PLANTED.violation("told that [1, 3] vote", "end of its log", "committed log has [1, 2, 3]")
+def told_what_nobody_asked_for(story: Story) -> None:
+    told(story, (1, 3), epoch=3, leader=3, end=-1)
+
+
+@PLANTED.violation("leader 1, whose epoch 3 begins there, is none of them", "[2, 3] vote")
+def removed_and_elected(story: Story) -> None:
+    asks(story, "remove", 1)
+    records(story, 2, 2, 3)
+    leads(story, 1, 3, (2, 3), (2, 3))
+
+
+@PLANTED.violation("[2, 3] vote", "leader 2", "a record that names [1, 2, 3]")
+def elected_by_a_former_set(story: Story) -> None:
+    asks(story, "remove", 1)
+    records(story, 2, 2, 3)
+    leads(story, 2, 3, ALL, (2, 3))
+
+
+@PLANTED.violation("leader 2", "was elected by [2]")
+def elected_by_half(story: Story) -> None:
+    asks(story, "remove", 1)
+    records(story, 2, 2, 3)
+    leads(story, 2, 3, (2, 3), (2,))
+
+
+@PLANTED.violation("leader 2", "was elected by [1, 2]")
+def elected_by_one_who_was_removed(story: Story) -> None:
+    asks(story, "remove", 1)
+    records(story, 2, 2, 3)
+    leads(story, 2, 3, (2, 3), (1, 2))
+
+
+@PLANTED.violation("c3 has a snapshot up to 6 by which [1, 2, 3] vote", "[1, 2] do")
+def snapshot_of_another_set(story: Story) -> None:
+    story.disks.snapshot("c3", 6, 1, voters=named(ALL))
+
+
+@PLANTED.violation("c3 has a snapshot up to 7", "[1, 2] vote", "[1, 2, 3] do")
+def snapshot_without_its_last_record(story: Story) -> None:
+    story.disks.snapshot("c3", 7, 1, voters=named((1, 2)))
+
+
+# --- what is no violation -----------------------------------------------------------------
+
+
+def test_a_record_that_says_again_who_votes_changes_nothing() -> None:
+    story = clean()
+    records(story, 2, *ALL)
+    outcome = voter_changes(story.run_events())
+    assert_valid(outcome)
+    assert outcome.figures["changes"] == 4
+
+
+def test_a_leader_may_tell_of_a_record_that_is_never_committed() -> None:
+    """c3 leads epoch 3, and has removed 2 when it is cut off; c1 leads epoch 4."""
+    story = clean()
+    leads(story, 3, 3, nodes=("c3",), votes=(1, 3))
+    asks(story, "remove", 2, type="info", error="X")
+    records(story, 3, 1, 3, nodes=("c3",))
+    told(story, (1, 3), epoch=3, leader=3, high=11)
+    story.disks.restart("c3")
+    story.disks.cut("c3", 11)
+    leads(story, 1, 4)
+    assert_valid(voter_changes(story.run_events()))
+
+
+def test_what_was_asked_for_later_it_has_no_record_of() -> None:
+    story = clean()
+    leads(story, 3, 3, nodes=("c3",), votes=(1, 3))
+    told(story, (1, 3), epoch=3, leader=3, high=11, end=13)
+    asks(story, "remove", 2, type="info", error="X")
+    story.disks.cut("c3", 11)
+    leads(story, 1, 4)
+    assert_invalid(voter_changes(story.run_events()), "told that [1, 3] vote")
+
+
+def test_a_leader_that_was_deposed_may_tell_what_was() -> None:
+    """It was acknowledged by the next one, of a later epoch."""
+    story = clean()
+    asks(story, "remove", 3)
+    at = records(story, 2, 1, 2)
+    told(story, (2, 3), epoch=1, leader=1, high=at - 3, end=8)
+    assert_valid(voter_changes(story.run_events()))
+
+
+def test_a_read_beside_a_change_may_show_either() -> None:
+    story = begun()
+    before = story.invoke("describe-voters", None)
+    after = story.invoke("describe-voters", None)
+    asks(story, "remove", 3)
+    at = records(story, 1, 1, 2)
+    told(story, ALL, high=at, end=at, open_read=before)
+    told(story, (1, 2), high=at, end=at + 1, open_read=after)
+    assert not voter_changes(story.run_events()).findings
+
+
+def test_who_was_not_answered_may_be_the_first_or_the_last_to_be_done() -> None:
+    """Of two that ask for the same, one is answered: nobody knows which record is whose."""
+    story = clean()
+    asks(story, "remove", 3, type="info", error="X")
+    asks(story, "add", 3, type="info", error="X")
+    asks(story, "remove", 3)
+    at = records(story, 2, 1, 2)
+    told(story, (1, 2), epoch=2, leader=2)
+    records(story, 2, *ALL)
+    records(story, 2, 1, 2)
+    told(story, (1, 2), epoch=2, leader=2, high=at + 1, end=at + 1)
+    assert_valid(voter_changes(story.run_events()))
+
+
+# --- too little ---------------------------------------------------------------------------
+
+
+def test_one_leader_needs_no_election() -> None:
+    story = begun()
+    asks(story, "remove", 3)
+    records(story, 1, 1, 2)
+    asks(story, "add", 3)
+    records(story, 1, *ALL)
+    for _ in range(3):
+        told(story, ALL)
+    result = judged(CHECKER, story)
+    assert result.verdict is Verdict.VALID
+    assert clause_of(result, "voters-elect").note == (
+        "the committed log has the record of one leader"
+    )
+
+
+def test_nobody_who_changes_anything_is_unknown() -> None:
+    assert_unknown(CHECKER, begun(), "asked-is-recorded", "recorded-was-asked", "one-at-a-time")
+
+
+def test_a_system_that_refuses_all_is_unknown() -> None:
+    story = begun()
+    for voter in ALL:
+        asks(story, "remove", voter, type="fail", error="X")
+    assert_unknown(CHECKER, story, "asked-is-recorded", "recorded-was-asked")
+
+
+def test_leaders_that_tell_nothing_are_unknown() -> None:
+    story = clean()
+    story.operations = [each for each in story.operations if each.f != "describe-voters"]
+    assert_unknown(CHECKER, story, "told-is-in-force")
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_a_disk_that_was_not_read_leaves_all_open(node: str) -> None:
+    """By then 2 may have been removed as well, by a record that is on that one alone."""
+    story = clean()
+    story.disks.lost.add(node)
+    assert_unknown(CHECKER, story, *(each.name for each in CHECKER.clauses))
+
+
+def test_a_log_that_begins_behind_a_snapshot_leaves_changes_open() -> None:
+    """On all disks: what was below is not known."""
+    story = begun()
+    asks(story, "remove", 3)
+    for node in NODES:
+        story.disks.snapshot(node, 9, 1, voters=named((1, 2)))
+        story.disks.begin(node, 9, dropped=True)
+    story.disks.fill(1, 2, *NODES)
+    assert_unknown(CHECKER, story, *(each.name for each in CHECKER.clauses))
+
+
+def test_a_log_that_names_nobody_leaves_all_open() -> None:
+    story = Story()
+    leads(story, 1, 1)
+    assert_unknown(CHECKER, story, *(each.name for each in CHECKER.clauses))
+
+
+def test_it_is_for_runs_whose_clients_change_voters() -> None:
+    disks = {"disk:applied", "disk:log-on-disk"}
+    assert unmet(CHECKER.requires, disks | {VOTER_CHANGES}) is None
+    assert unmet(CHECKER.requires, disks) == "the run has no voters that were added and removed"
+
+
+# --- against a quorum of one log ----------------------------------------------------------
+
+
+@st.composite
+def quorums(draw: st.DrawFn) -> tuple[Story, bool]:
+    """A leader does what it is asked for, or lies once: whether it did."""
+    story, voters = begun(), set(ALL)
+    steps = draw(st.lists(st.tuples(st.sampled_from(ALL), st.booleans()), min_size=1, max_size=5))
+    lie = draw(st.sampled_from(["none", "undone", "unasked", "untold"]))
+    at = draw(st.integers(0, len(steps) - 1))
+    for number, (voter, answered) in enumerate(steps):
+        does = "remove" if voter in voters else "add"
+        lies = lie if number == at else "none"
+        after = voters ^ {voter}
+        if not after:
+            return story, False
+        if lies != "unasked":
+            more = {} if answered or lies == "undone" else {"type": "info", "error": "X"}
+            asks(story, does, voter, **more)
+        if lies != "undone":
+            records(story, 1, *sorted(after))
+            voters = after
+        told(story, sorted(voters ^ {voter} if lies == "untold" else voters))
+        if lies in ("undone", "untold", "unasked"):
+            return story, True
+    return story, False
+
+
+@given(quorums())
+def test_one_lie_is_found_and_the_truth_is_not(quorum: tuple[Story, bool]) -> None:
+    story, lied = quorum
+    assert bool(voter_changes(story.run_events()).findings) == lied
