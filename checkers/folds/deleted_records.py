@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final, TypeAlias
 
 from checkers.folds.lives import Lives
@@ -56,12 +57,9 @@ class _Highest:
 
     @classmethod
     def of(cls, deletes: Iterable[Operation]) -> "_Highest":
-        ends, best = list[int](), list[Operation]()
-        for each in deletes:
-            before = best[-1:] or [each]
-            ends.append(each.end or 0)
-            best.append(max(*before, each, key=begins_at))
-        return cls(ends, best)
+        answered = list(deletes)
+        best = accumulate(answered, lambda before, each: max(before, each, key=begins_at))
+        return cls([each.end or 0 for each in answered], list(best))
 
     def before(self, operation: Operation) -> Operation | None:
         """The highest one that was acknowledged when the operation began."""

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Final, TypeAlias
 
 from checkers.folds.values import group_request, joined, told_its_id
@@ -86,10 +86,8 @@ class _Followers:
 
     @classmethod
     def of(cls, joins: Sequence[Operation]) -> _Followers:
-        earliest: list[Operation] = []
-        for each in reversed(joins):
-            earliest.append(min([each, *earliest[-1:]], key=_end))
-        return cls([each.index for each in joins], earliest[::-1])
+        earliest = accumulate(reversed(joins), lambda later, each: min(later, each, key=_end))
+        return cls([each.index for each in joins], list(earliest)[::-1])
 
     def first_after(self, join: Operation) -> Operation | None:
         """Of those that were asked for after that had ended, the one that ended first."""

@@ -42,6 +42,20 @@ def returns(story: Story) -> list[tuple[int, int]]:
     return [(before.index, after.index) for before, after in found]
 
 
+def test_what_is_looked_at_is_of_groups_with_instances() -> None:
+    story = Story()
+    first = join(story, 0)
+    story.op("join", None, {"group": "h", "member": "a"}, {"generation": 1, "id": "x"})
+    story.op("positions", None, {"group": "g", "instance": "i"}, {})
+    story.op("positions", None, {"group": "of no member", "instance": "i"}, {})
+    story.op("commit", "t/0", {"group": "of no member", "id": "x"}, {})
+    for value in (None, ["group"], {"offset": 0}):
+        story.op("commit", "t/0", value, {})
+    last = act(story, "beat", 0)
+    found = of_instances(reversed(story.run_events().operations))
+    assert [each.index for each in found] == [first.index, last.index]
+
+
 # --- who is fenced ------------------------------------------------------------------------
 
 
@@ -54,6 +68,16 @@ def test_whoever_speaks_after_its_successor_has_joined_is_late(f: str) -> None:
     join(story, 2)
     own = act(story, f, 0)
     assert late(story) == [(first.index, own.index)], "the first of those that came after it"
+
+
+def test_each_instance_has_its_own_successors() -> None:
+    story = Story()
+    join(story, 0)
+    first = join(story, 1)
+    join(story, 2, instance="j")
+    own = act(story, "commit", 0)
+    story.op("commit", "t/0", {"group": "g", "id": "id-2", "instance": "j"}, {})
+    assert late(story) == [(first.index, own.index)]
 
 
 def test_a_heartbeat_is_late_where_the_node_that_takes_it_knew_better() -> None:
@@ -107,6 +131,13 @@ def who_was_never_let_in(story: Story) -> None:
     act(story, "commit", 0)
 
 
+def who_joined_without_an_instance(story: Story) -> None:
+    value = {"group": "g", "member": "s0", "session_ms": SESSION_MS}
+    story.op("join", None, value, {"generation": 1, "id": "id-0"})
+    join(story, 1)
+    act(story, "commit", 0)
+
+
 def who_names_no_instance(story: Story) -> None:
     """It is no process of one, as far as it says."""
     join(story, 0)
@@ -124,6 +155,7 @@ def who_names_no_instance(story: Story) -> None:
         another_group,
         whose_join_was_not_answered,
         who_was_never_let_in,
+        who_joined_without_an_instance,
         who_names_no_instance,
     ],
     ids=lambda plant: plant.__name__,
@@ -184,11 +216,57 @@ def test_the_last_moment_of_a_session() -> None:
         assert len(list(timely_returns([before, at_last]))) == expected
 
 
+def test_what_is_heard_while_the_next_one_joins_runs_no_session_anew() -> None:
+    """The coordinator may have let that in before."""
+    for wait_ms, expected in ((SESSION_MS - 6, 1), (SESSION_MS, 0)):
+        story = Story()
+        join(story, 0)
+        story.wait(wait_ms)
+        joining = story.invoke("join", None, a_value(1, session_ms=SESSION_MS))
+        act(story, "beat", 0)
+        story.complete(joining, "ok", {"generation": 1, "id": "id-1"})
+        assert len(returns(story)) == expected
+
+
+def test_what_is_said_at_the_moment_of_the_next_join_comes_with_it() -> None:
+    story = Story()
+    before = join(story, 0)
+    beat = act(story, "beat", 0)
+    after = join(story, 1)
+    assert after.completed_ns is not None
+    late_ns = after.completed_ns - SESSION_MS * MS
+    first = replace(before, invoked_ns=late_ns)
+    said = replace(beat, invoked_ns=after.invoked_ns)
+    assert not list(timely_returns([first, said, after]))
+
+
+def test_an_operator_who_was_answered_removes_nobody_later() -> None:
+    story = Story()
+    value = {"group": "g", "member": "", "instance": "i"}
+    story.op("leave", None, value, {})
+    before, after = join(story, 0), join(story, 1)
+    assert returns(story) == [(before.index, after.index)]
+
+
+def test_a_history_without_times_tells_of_no_session() -> None:
+    story = Story()
+    before, beat, after = join(story, 0), act(story, "beat", 0), join(story, 1)
+    untold = replace(beat, invoked_ns=None)
+    assert len(list(timely_returns([before, untold, after]))) == 1, "its join is told"
+    assert not list(timely_returns([replace(before, invoked_ns=None), beat, after]))
+    assert not list(timely_returns([before, beat, replace(after, completed_ns=None)]))
+
+
 def with_another_member(story: Story) -> None:
     join(story, 0)
     value = {"group": "g", "member": "a"}
     story.op("join", None, value, {"generation": 2, "assigned": [], "positions": []})
     join(story, 1)
+
+
+def with_another_instance(story: Story) -> None:
+    join(story, 0)
+    join(story, 1, instance="j")
 
 
 def after_leaving(story: Story) -> None:
@@ -247,6 +325,7 @@ def that_tells_no_session(story: Story) -> None:
     "plant",
     [
         with_another_member,
+        with_another_instance,
         after_leaving,
         after_a_leave_without_an_answer,
         after_somebody_removed_it_perhaps,

@@ -110,3 +110,18 @@ def test_logs_of_voters_reach_as_far_as_the_leader_tells(
     told: dict[str, Any], ends: dict[int, int]
 ) -> None:
     assert values.log_ends(values.quorum_view(Operation(index=0, f="quorum", result=told))) == ends
+
+
+@pytest.mark.parametrize(
+    ("type", "result", "told"),
+    [
+        ("ok", {"id": "a"}, True),
+        ("ok", {}, False),
+        ("ok", None, False),
+        ("info", {"id": "a"}, False),
+        ("fail", None, False),
+    ],
+)
+def test_a_member_that_was_told_its_id(type: Any, result: Any, told: bool) -> None:
+    join = Operation(index=0, f="join", type=type, end=1, result=result)
+    assert values.told_its_id(join) is told
