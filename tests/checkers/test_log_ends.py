@@ -121,7 +121,7 @@ def test_answers_that_show_no_limit() -> None:
     story.op("fetch", KEY, {"from": 0}, None)
     story.op("fetch", KEY, {"from": 0}, {"high_watermark": -1, "log_start": None})
     story.op("fetch", KEY, {"from": 0}, {"high_watermark": 3, "log_start": 3}, type="fail")
-    story.op("produce", KEY, {"value": 1}, {"offset": 3, "log_start": 3})
+    story.op("produce", KEY, {"value": 1}, {"offset": 3, "log_start": 3, "low_watermark": 3})
     assert list(answered_limits(story.operations)) == []
 
 
