@@ -14,6 +14,7 @@ from planted_runs import Story, assert_invalid, assert_valid
 
 from checkers.groups import FENCED, RETURNS, RULES, group_run, groups
 from framework.history.pairing import Operation
+from framework.plugins.checker import Clause
 from framework.plugins.outcomes import STALE
 from framework.verdict import Verdict
 
@@ -107,6 +108,16 @@ def restarts(story: Story) -> None:
     committed(story, 0, "s")
 
 
+def leaves(story: Story) -> None:
+    """A static member of another group is gone for good, and begins anew."""
+    for number in range(2):
+        value = {**of_member(f"u{number}", "u"), "instance": "i", "session_ms": 50}
+        given = {"generation": 1 + number, "assigned": [], "id": f"u{number}", "part": f"u{number}"}
+        story.op("join", None, value, given, node="b1")
+        if number == 0:
+            story.op("leave", None, {**value, "id": "u0"}, {}, node="b1")
+
+
 def clean() -> Story:
     """One member reads; a second one joins and takes a partition; the first one vanishes. Old
     generations are refused, an assignment is told late, one commit has no answer, one is refused,
@@ -140,6 +151,7 @@ def clean() -> Story:
     join(story, "d", 4, t0=23, t1=0)
     join(story, "b", 3, "assignment", t1=0)
     restarts(story)
+    leaves(story)
     fetch(story, "d", 23, 24)
     fetch(story, "z", 25, end=25, group="h")
     fetch(story, "d", 25, end=25)
@@ -157,7 +169,7 @@ def test_clean_run_is_accepted() -> None:
     assert outcome.clauses == {
         "one-owner": 2,
         "old-generations-refused": 5,
-        "generations-rise": 5,
+        "generations-rise": 6,
         "commits-kept": 7,
         "commits-made": 7,
         "within-end": 7,
@@ -1228,3 +1240,75 @@ def test_any_history_is_judged_as_the_definitions_say() -> None:
 
     judge()
     assert reported == {clause.name for clause in RULES} - {FENCED.name, RETURNS.name}
+
+
+# --- static members -----------------------------------------------------------------------
+
+
+def of_clause(story: Story, clause: Clause) -> Any:
+    """What it compared."""
+    return groups(story.run_events()).clauses[clause.name]
+
+
+@pytest.mark.parametrize(
+    ("type", "ext", "compared"),
+    [
+        ("ok", {}, 2),
+        ("fail", {"asserts": STALE}, 2),
+        ("fail", {}, 0),
+        ("info", {"asserts": STALE}, 0),
+        ("info", {}, 0),
+    ],
+)
+def test_a_former_process_is_taken_or_refused_as_stale(type: Any, ext: Any, compared: int) -> None:
+    story = Story()
+    restarted(story, 0)
+    restarted(story, 1)
+    value = {**a_commit("s0", 1, 0, "s"), "instance": "i", "id": "id-0"}
+    for _ in range(2):
+        error = None if type == "ok" else "SOMETHING"
+        story.op("commit", KEY, value, value, type=type, error=error, ext=ext, node="b1")
+    assert of_clause(story, FENCED) == compared
+
+
+def test_one_word_for_a_former_process_is_no_occasion() -> None:
+    story = Story()
+    restarted(story, 0)
+    restarted(story, 1)
+    acts(story, "beat", 0, "fail")
+    assert isinstance(of_clause(story, FENCED), str)
+    acts(story, "beat", 0, "fail")
+    assert of_clause(story, FENCED) == 2
+
+
+def test_members_of_no_instance_and_other_acts_are_no_restarts() -> None:
+    story = Story()
+    restarted(story, 0)
+    for number in range(3):
+        acts(story, "beat", 0)
+        story.op("join", None, of_member(f"x{number}", "s"), {"generation": 1, "assigned": []})
+    restarted(story, 1)
+    acts(story, "beat", 1)
+    assert of_clause(story, RETURNS) == "no static member was restarted twice"
+
+
+@pytest.mark.parametrize(("waits_ms", "compared"), [(0, 2), (100, 1)])
+def test_restarts_are_an_occasion_whether_or_not_they_were_in_time(
+    waits_ms: int, compared: int
+) -> None:
+    story = Story()
+    restarted(story, 0)
+    restarted(story, 1)
+    assert of_clause(story, RETURNS) == "no static member was restarted twice"
+    story.wait(waits_ms)
+    restarted(story, 2)
+    assert of_clause(story, RETURNS) == compared
+
+
+def test_processes_of_an_instance_are_one_owner() -> None:
+    story = Story()
+    for number in range(2):
+        value = {**of_member(f"s{number}", "s"), "instance": "i", "session_ms": 50}
+        given = {"generation": 1, "assigned": [KEY], "id": f"id-{number}", "part": "p"}
+        story.op("join", None, value, given, node="b1")
+    assert not groups(story.run_events()).findings
