@@ -161,3 +161,11 @@ def test_what_was_first_shown_of_later_versions() -> None:
         assert [each.operation.end for each in found] == [
             min(each.operation.end or 0 for each in later) for _ in later[:1]
         ]
+
+
+@pytest.mark.parametrize("result", [None, "t", [1]])
+def test_an_answer_that_is_of_no_form_shows_nothing(result: Any) -> None:
+    story = Story()
+    story.op("describe", "t", None, result)
+    assert not [key for each in story.operations for key in keys_of(each)]
+    assert not list(sights(story.operations, KEY))

@@ -12,7 +12,8 @@ from judging import assert_unknown, clause_of, judged, silent
 from planted_runs import MS, NODES, Story, assert_invalid, assert_valid
 
 from checkers.process_health import ProcessHealth, ProcessHealthOptions, process_health
-from framework.evidence.kinds import DISK, Failed, ProcessEnded, Ticked
+from framework.evidence.kinds import DISK, Booted, Failed, ProcessEnded, Ticked
+from framework.evidence.run_events import RunEvents
 from framework.plugins.capabilities import unmet
 from framework.verdict import Verdict
 
@@ -325,6 +326,57 @@ def test_who_ends_in_good_order_was_asked_to(when: str) -> None:
         story.final()
     found = process_health(story.run_events()).findings
     assert [each.message for each in found if "ended by itself" in each.message] == []
+
+
+def by_themselves(events: RunEvents) -> list[str]:
+    """Whose processes are found to have ended so, once for each."""
+    found = [each.message for each in process_health(events).findings]
+    return [each.split()[0] for each in found if "ended by itself" in each]
+
+
+@pytest.mark.parametrize(("key", "found"), [("7", []), ("8", ["b2"])])
+def test_an_operation_may_name_a_process_by_its_key(key: str, found: list[str]) -> None:
+    story = clean()
+    story.nemesis.clear()
+    ends(story, "b2", key="7")
+    story.final()
+    events = story.run_events()
+    told = [
+        replace(each, key=key) if isinstance(each, Booted) and each.node == "b2" else each
+        for each in events.evidence
+    ]
+    assert by_themselves(replace(events, evidence=told)) == found
+
+
+def test_a_fault_that_ends_no_process_excuses_no_end() -> None:
+    for fault, found in (("pause", ["b2"]), ("kill", [])):
+        story = clean()
+        story.nemesis.clear()
+        ends(story, "b2", key="b1")
+        at = story.now_ns - 50 * MS
+        victims: dict[str, Any] = {"b2": {}}
+        story.inject(3, fault=fault, victims=victims, lasts_ms=100, injected_ns=at)
+        story.final()
+        assert by_themselves(story.run_events()) == found
+
+
+def test_a_later_process_that_ends_by_itself_is_found_whatever_became_of_the_first() -> None:
+    story = clean()
+    story.nemesis.clear()
+    story.inject(3, fault="kill", victims={"b2": {}})
+    story.boot("b2")
+    story.wait(3_000)
+    ends(story, "b2", key="b1")
+    story.final()
+    assert by_themselves(story.run_events()) == ["b2"]
+
+
+def test_who_gave_up_did_not_end_in_good_order() -> None:
+    story = clean()
+    story.nemesis.clear()
+    story.event("b2", "exit", reason="fatal: epoch 3 has two leaders")
+    story.final()
+    assert by_themselves(story.run_events()) == []
 
 
 def test_no_process_is_unknown() -> None:
