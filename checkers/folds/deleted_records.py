@@ -58,13 +58,17 @@ class _Highest:
     @classmethod
     def of(cls, deletes: Iterable[Operation]) -> "_Highest":
         answered = list(deletes)
-        best = accumulate(answered, lambda before, each: max(before, each, key=begins_at))
+        best = accumulate(answered, _higher)
         return cls([each.end or 0 for each in answered], list(best))
 
     def before(self, operation: Operation) -> Operation | None:
         """The highest one that was acknowledged when the operation began."""
         at = bisect_left(self.ends, operation.index)
         return self.best[at - 1] if at else None
+
+
+def _higher(one: Operation, other: Operation) -> Operation:
+    return max(one, other, key=begins_at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,13 +86,17 @@ class _Followers:
 
     @classmethod
     def of(cls, joins: Sequence[Operation]) -> _Followers:
-        earliest = accumulate(reversed(joins), lambda later, each: min(later, each, key=_end))
+        earliest = accumulate(reversed(joins), _sooner)
         return cls([each.index for each in joins], list(earliest)[::-1])
 
     def first_after(self, join: Operation) -> Operation | None:
         """Of those that were asked for after that had ended, the one that ended first."""
         at = bisect_right(self.indices, _end(join))
         return self.earliest[at] if at < len(self.earliest) else None
+
+
+def _sooner(one: Operation, other: Operation) -> Operation:
+    return min(one, other, key=_end)
 
 
 def _end(operation: Operation) -> int:
