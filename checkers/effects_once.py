@@ -13,10 +13,10 @@ member away, which controllers may do as well: of a broker that is out of servic
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from checkers.folds.commit_dates import dated_log
 from checkers.folds.committed_log import CommittedLog
@@ -43,12 +43,13 @@ from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Co
 
 FS: Final = ("create", "delete", "heartbeat", "alter-isr", *SHOWS)
 T = TypeVar("T")
-
+Due: TypeAlias = Callable[[Operation], bool]
+"""Whether what an acknowledged operation did has to be in the known log."""
 
 TOPICS: Final = Clause(
     name="topics",
     says="Every topic that came or went is the doing of one operation that was not refused, in its "
-    "time; every acknowledged delete is in the log",
+    "time; every acknowledged create and delete is in the log",
     compares="topics that came or went, and acknowledged deletes",
     floor=2,
     because="one topic is nobody's but its creator's",
@@ -115,8 +116,11 @@ def effects_once(events: RunEvents) -> Outcome:
         judged += len(effects)
         findings += _caused("removed", name, operations, effects)
         findings += _in_their_time(operations, born, gone)
-    deletes_done, found = _carried_out(events, log, born, gone)
+    is_due = _due(events, log, born, gone)
+    deletes_done, found = _carried_out(events.operations, is_due, born, gone)
     findings += found
+    for f, own, effects in (("create", creates, born), ("delete", deletes, gone)):
+        findings += _unnamed(f, own, is_due, born, effects)
     requests, found = _requests(log, list(events.of(Decided)))
     findings += found
     players, found = _registrations(log, events.operations)
@@ -271,24 +275,17 @@ def _in_their_time(
 
 
 def _carried_out(
-    events: RunEvents, log: CommittedLog, born: dict[str, Effect], gone: dict[str, Effect]
+    operations: Iterable[Operation], is_due: Due, born: dict[str, Effect], gone: dict[str, Effect]
 ) -> tuple[int, list[Finding]]:
     """An acknowledged delete is in the log: below the record of any operation that began later,
     and in any case where the cluster was seen to agree on all of it. Also how many were judged."""
     judged, findings = 0, []
-    agreed = settled(events.nemesis) is True and log.gap is None
-    effects = {"create": born, "delete": gone}
-    done = [each for each in events.operations if _answered_id(each) in effects.get(each.f, ())]
-    last = max(done, key=lambda each: each.index, default=None)
-    for operation in events.operations:
+    for operation in operations:
         topic_id = _answered_id(operation)
         if operation.f != "delete" or topic_id not in born:
             continue
         judged += 1
-        if topic_id in gone:
-            continue
-        below = last is not None and operation.precedes(last)
-        if below or (agreed and operation.phase == "main"):
+        if topic_id not in gone and is_due(operation):
             birth = born[topic_id].change
             findings.append(
                 finding(
@@ -301,6 +298,46 @@ def _carried_out(
                 )
             )
     return judged, findings
+
+
+def _unnamed(
+    f: str,
+    by_name: Mapping[str, Iterable[Operation]],
+    is_due: Due,
+    born: dict[str, Effect],
+    effects: dict[str, Effect],
+) -> Iterator[Finding]:
+    """Acknowledged without an id, or with one that no topic of that name has: each is some record
+    all the same, of a topic of that name that no other answer has for itself."""
+    for name, operations in by_name.items():
+        own = {topic_id for topic_id, birth in born.items() if birth.name == name}
+        due = [each for each in operations if each.ok and is_due(each)]
+        unnamed = [each for each in due if _answered_id(each) not in own]
+        free = (own & effects.keys()) - {_answered_id(each) for each in operations}
+        if len(unnamed) > len(free):
+            yield finding(
+                f"{len(unnamed)} operations ({f} of {name}) were answered ok, by the id of no such "
+                f"topic; of the committed records {len(free)} may be what they did",
+                unnamed[:3],
+                clause=TOPICS.name,
+            )
+
+
+def _due(
+    events: RunEvents, log: CommittedLog, born: dict[str, Effect], gone: dict[str, Effect]
+) -> Due:
+    """It has to be if the log has the record of one that began later, or if the cluster was seen
+    to agree on all of it."""
+    agreed = settled(events.nemesis) is True and log.gap is None
+    effects = {"create": born, "delete": gone}
+    done = [each for each in events.operations if _answered_id(each) in effects.get(each.f, ())]
+    last = max(done, key=lambda each: each.index, default=None)
+
+    def is_due(operation: Operation) -> bool:
+        below = last is not None and operation.precedes(last)
+        return below or (agreed and operation.phase == "main")
+
+    return is_due
 
 
 # --- requests -----------------------------------------------------------------------------

@@ -107,7 +107,8 @@ JOINS: Final = Clause(
     floor=2,
     because="all that there are: one of which no request is known may have had none",
     sources=(CLIENTS, DISKS, EVENTS),
-    blind="a controller that tells of requests that no leader sent",
+    blind="a controller that tells of requests that no leader sent; of leaders that are processes "
+    "of their own, where nodes tell nothing, who joins while such a one leads",
 )
 MEMBERS: Final = Clause(
     name="members-in-service",
@@ -476,11 +477,15 @@ class Judge:
                 continue
             self.counts.joins += 1
             version = before.version
-            if before.state.leader in self.leaders:
+            if _unled(before, after):
+                asked = False
+            elif before.state.leader in self.leaders:
                 named, shown = on_version.get(version, ()), later.than(version)
                 asked = clients_asked(named, shown, version, before.state, after.state)
             elif version in accepted or self._of_batch(key, after):
                 asked = True
+            elif _is_no_wish(before, after):
+                asked = False
             elif self.last_reported.get(after.epoch, -1) > after.offset:
                 asked = False
             else:
@@ -648,8 +653,11 @@ class Judge:
 
 def _electors(before: Link, link: Link) -> frozenset[int]:
     """Of whom the leader of `link` is to be; empty: that is not known. The wish of a leader that
-    completes a reassignment takes the last one in, and may hand over to it at once."""
-    joined = link.state.isr if isinstance(link.change, PartitionCreated) else frozenset()
+    completes a reassignment takes the last one in, and may hand over to it at once, where it is no
+    replica any more itself."""
+    change, joined = link.change, frozenset[int]()
+    if isinstance(change, PartitionCreated) and before.state.leader not in change.replicas:
+        joined = link.state.isr
     return before.state.isr | frozenset(_eligible(before.change)) | joined
 
 
@@ -675,7 +683,21 @@ def _needs_a_request(before: Link, after: Link) -> bool:
     if moved:
         return not is_now.isr <= was.isr | {is_now.leader}
     others = before.change.eligible != after.change.eligible
-    return needs_a_request(was, is_now) and not (was == is_now and others)
+    needs = needs_a_request(was, is_now) or _unled(before, after)
+    return needs and not (was == is_now and others)
+
+
+def _unled(before: Link, after: Link) -> bool:
+    """Others than a new leader come into an ISR that nobody leads, so that nobody could ask."""
+    was, is_now = before.state, after.state
+    moved = isinstance(after.change, PartitionCreated)
+    return was.leader == NO_LEADER and not moved and not is_now.isr <= was.isr | {is_now.leader}
+
+
+def _is_no_wish(before: Link, after: Link) -> bool:
+    """A leader's wish leaves it where it is (KIP-497), but where it completes a move."""
+    moved = before.state.leader != after.state.leader
+    return moved and not isinstance(after.change, PartitionCreated)
 
 
 def _nobody_asked(changes: Iterable[Operation], before: Link, after: Link) -> Finding:

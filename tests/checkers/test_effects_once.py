@@ -21,6 +21,7 @@ from framework.verdict import Verdict
 THIRD = "33333333-3333-3333-3333-333333333333"
 FOURTH = "44444444-4444-4444-4444-444444444444"
 FIFTH = "55555555-5555-5555-5555-555555555555"
+MADE_UP = "99999999-9999-9999-9999-999999999999"
 TYPES: tuple[CompletionType, ...] = ("fail", "info")
 
 
@@ -157,6 +158,28 @@ def delete_before_it_settled(story: LogStory) -> None:
     story.final()
 
 
+def without_an_id(f: str, topic_id: str | None = None) -> Callable[[LogStory], None]:
+    """Acknowledged; of the topic that was meant the log knows its creation, and nothing more. The
+    next operation is in the log."""
+
+    def plant(story: LogStory) -> None:
+        if f == "delete":
+            made = story.invoke("create", "u", {})
+            created(story, THIRD, "u")
+            story.complete(made, "ok", {"topic_id": THIRD})
+        story.op(f, "u", {} if f == "create" else None, {"topic_id": topic_id}, node="b1")
+        later = story.invoke("create", "v", {})
+        created(story, FOURTH, "v")
+        story.complete(later, "ok", {"topic_id": FOURTH})
+
+    return plant
+
+
+def without_an_id_in_the_end(story: LogStory) -> None:
+    story.delete("of-nobody", None)
+    story.final()
+
+
 def applied_again(story: LogStory) -> None:
     """A change whose answer was lost takes a member away, and again when it has come back."""
     partition_of_a_synthetic_broker(story)
@@ -246,6 +269,26 @@ PLANTED = Plants.of(
             "no committed record removes topic",
             delete_before_it_settled,
         ),
+        "acknowledged delete without an id, and no record": (
+            "1 operations (delete of u) were answered ok, by the id of no such topic",
+            without_an_id("delete"),
+        ),
+        "acknowledged delete by an id that nothing has": (
+            "of the committed records 0 may be what they did",
+            without_an_id("delete", MADE_UP),
+        ),
+        "acknowledged delete by the id of another topic": (
+            "1 operations (delete of u)",
+            without_an_id("delete", OTHER),
+        ),
+        "acknowledged create without an id, and no record": (
+            "1 operations (create of u)",
+            without_an_id("create"),
+        ),
+        "acknowledged delete without an id, of which a settled log knows nothing": (
+            "1 operations (delete of of-nobody)",
+            without_an_id_in_the_end,
+        ),
         "change that was applied again": (
             f"takes [6], in service, out of the ISR of {THIRD}/0, and nobody asked for that: was a "
             "change applied twice (operations 24)?",
@@ -285,6 +328,21 @@ PLANTED = Plants.of(
 
 
 CHECKER = EffectsOnce()
+
+
+def test_what_is_acknowledged_without_an_id_is_some_record() -> None:
+    """As brokers answer whose version of the API has none; what comes last may not be known yet."""
+    story = clean()
+    for _ in range(2):
+        asked = story.invoke("create", "u", {})
+        created(story, f"{story.offset:08d}-0000-0000-0000-000000000000", "u")
+        story.complete(asked, "ok", {})
+        gone = story.invoke("delete", "u")
+        (topic_id,) = (id for id in story.versions if id[0].startswith(f"{story.offset - 2:08d}"))
+        story.drop("u", topic_id[0])
+        story.complete(gone, "ok", {})
+    story.op("create", "x", {}, {}, node="b1")
+    assert_valid(effects_once(story.run_events()))
 
 
 def test_disks_are_enough() -> None:
@@ -625,11 +683,13 @@ Attempts = st.lists(
 @given(Attempts)
 def test_agrees_with_brute_force(steps: list[tuple[str, int]]) -> None:
     """Creates of one name and topics that came to be, in any order; an answered create is
-    answered with a topic that stands in the log already, a new one each time, or with none."""
+    answered with a topic that stands in the log already, a new one each time, or with none: then it
+    is some other record, if a later one was answered with a topic."""
     story = LogStory(readers=("c1",))
     made: list[tuple[str, int]] = []
     asked: list[tuple[str | None, int]] = []
     free: list[str] = []
+    done: list[str | None] = []
     story.op("create", "t", {}, type="fail", error="X")
     for number, (kind, with_id) in enumerate(steps):
         topic_id = f"00000000-0000-0000-0000-{number:012d}"
@@ -641,12 +701,16 @@ def test_agrees_with_brute_force(steps: list[tuple[str, int]]) -> None:
             owned = free.pop() if kind == "ok" and with_id and free else None
             result = {"topic_id": owned} if owned else None
             operation = story.op("create", "t", {}, result, type=kind, error="X")
+            done += [owned] if kind == "ok" else []
             if kind != "fail":
                 asked.append((owned, operation.invoked_ns or 0))
     right = any(
         all(_may_be(ask, effect) for ask, effect in zip(chosen, made, strict=True))
         for chosen in itertools.permutations(asked, len(made))
     )
+    named = [at for at, owned in enumerate(done) if owned]
+    owed = done[: named[-1]].count(None) if named else 0
+    right &= owed <= len(made) - len(named)
     assert (effects_once(story.run_events()).verdict is not Verdict.INVALID) == right
 
 
