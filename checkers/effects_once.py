@@ -119,8 +119,8 @@ def effects_once(events: RunEvents) -> Outcome:
     is_due = _due(events, log, born, gone)
     deletes_done, found = _carried_out(events.operations, is_due, born, gone)
     findings += found
-    for f, own, effects in (("create", creates, born), ("delete", deletes, gone)):
-        findings += _unnamed(f, own, is_due, born, effects)
+    for f, asked, done in (("create", creates, born), ("delete", deletes, gone)):
+        findings += _unnamed(f, asked, is_due, born, done)
     requests, found = _requests(log, list(events.of(Decided)))
     findings += found
     players, found = _registrations(log, events.operations)

@@ -484,9 +484,9 @@ class Judge:
                 asked = clients_asked(named, shown, version, before.state, after.state)
             elif version in accepted or self._of_batch(key, after):
                 asked = True
-            elif _is_no_wish(before, after):
-                asked = False
-            elif self.last_reported.get(after.epoch, -1) > after.offset:
+            elif (
+                _is_no_wish(before, after) or self.last_reported.get(after.epoch, -1) > after.offset
+            ):
                 asked = False
             else:
                 continue

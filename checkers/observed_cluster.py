@@ -63,7 +63,8 @@ ONE_LEADER: Final = Clause(
     floor=6,
     because="two rounds of three nodes, the fewest that can disagree and still work",
     sources=(LEDGER,),
-    blind="an epoch that was over before anybody was asked; two that lead, and say the same of one",
+    blind="an epoch that was over before anybody was asked; two that lead, and say the same of "
+    "one; whether who leads is a voter",
 )
 NO_WAY_BACK: Final = Clause(
     name="no-way-back",
@@ -83,7 +84,7 @@ COMMITTED_KEPT: Final = Clause(
     because="a leader tells it in each round, of itself and through others; four are two rounds",
     sources=(LEDGER,),
     blind="records that were exchanged for others: lengths of logs are compared; a leader that "
-    "does not tell of its own log",
+    "does not tell of its own log, or by whose word too few have what it calls committed",
 )
 LIVE_LISTED: Final = Clause(
     name="live-listed",
@@ -98,7 +99,7 @@ LIVE_LISTED: Final = Clause(
 DEAD_UNLISTED: Final = Clause(
     name="dead-unlisted",
     says="No broker tells for long of a broker whose process has ended, or which a fault keeps "
-    "from every controller",
+    "from every controller, or that it leads",
     compares="lists of brokers while a broker had been gone for longer than it takes to fence it",
     floor=2,
     because="what one says once is no state",
@@ -128,7 +129,7 @@ ONE_ADDRESS: Final = Clause(
 HEARD: Final = Clause(
     name="heard",
     says="A node that lives answers: in peace none is silent for long, or refuses for long to tell "
-    "its own view of the quorum",
+    "its own view of the quorum, or knows no leader in it",
     compares="answers, two of each node at most",
     floor=2,
     because="this run needs two of each node of the plan: who never answers told nothing wrong",
@@ -158,6 +159,7 @@ CLAUSES: Final = (
     HEARD,
 )
 
+Lists: TypeAlias = "Sequence[BrokerList]"
 Nodes: TypeAlias = Mapping[str, Mapping[str, Recorded]]
 """Of the plan."""
 
@@ -215,10 +217,13 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class BrokerList:
-    """Brokers by an answer: id -> addresses."""
+    """Brokers by an answer: id -> address, and of those that it names twice, another one.
+    `leaders`: of the partitions that it tells of."""
 
     operation: Operation
     brokers: Mapping[int, str]
+    others: Mapping[int, str]
+    leaders: frozenset[int]
 
 
 def _views(observations: Iterable[Operation]) -> Iterator[View]:
@@ -238,10 +243,15 @@ def _views(observations: Iterable[Operation]) -> Iterator[View]:
 def _lists(observations: Iterable[Operation]) -> Iterator[BrokerList]:
     for each in observations:
         if each.ok and each.f in LISTS:
-            reported = cluster_view(each)["brokers"]
-            yield BrokerList(
-                each, {broker["id"]: f"{broker['host']}:{broker['port']}" for broker in reported}
-            )
+            reported = cluster_view(each)
+            brokers, others = dict[int, str](), dict[int, str]()
+            for broker in reported["brokers"]:
+                address = f"{broker['host']}:{broker['port']}"
+                if brokers.setdefault(broker["id"], address) != address:
+                    others[broker["id"]] = address
+            topics = reported.get("topics") or ()
+            leaders = {own["leader"] for topic in topics for own in topic["partitions"]}
+            yield BrokerList(each, brokers, others, frozenset(leaders))
 
 
 def _answered(operation: Operation) -> bool:
@@ -450,15 +460,18 @@ def _live_listed(
         owing = [each for each in lists if peace.holds(each.operation)]
         for node, own in _by_node(owing).items():
             compared[node] += len(own)
-            for name, number in brokers.items():
-                for streak in _streaks(own, partial(_keeps_quiet_of, number)):
-                    begin_ns, end_ns = _span(streak[0].operation, streak[-1].operation)
-                    whole = peace.settled and len(streak) == len(own)
-                    long = machine.gave_ns(begin_ns, end_ns) >= recovery_ns
-                    if long or (whole and not upset.at(end_ns)):
-                        findings.append(
-                            _listing(node, "does not tell of", name, number, streak, LIVE_LISTED)
-                        )
+
+            def lasts(streak: Lists, of: Lists, settled: bool = peace.settled) -> bool:
+                begin_ns, end_ns = _span(streak[0].operation, streak[-1].operation)
+                whole = settled and len(streak) == len(of)
+                long = machine.gave_ns(begin_ns, end_ns) >= recovery_ns
+                return long or (whole and not upset.at(end_ns))
+
+            findings += [
+                _listing(node, "does not tell of", name, number, streak, LIVE_LISTED)
+                for name, number in brokers.items()
+                for streak in _wrong_for_long(own, partial(_keeps_quiet_of, number), lasts)
+            ]
     if not quiet:
         return NO_PEACE, findings
     enough = sum(min(ANSWERS, count) for count in compared.values())
@@ -481,6 +494,19 @@ def _streaks(
             yield streak
 
 
+def _wrong_for_long(
+    own: Lists, wrong: Callable[[BrokerList], bool], lasts: Callable[[Lists, Lists], bool]
+) -> Sequence[Lists]:
+    """Streaks of all the lists of a node, or else of those of one kind: one may be right, and the
+    other wrong. `lasts`: whether one is of interest, of those."""
+    kinds = ([each for each in own if each.operation.f == f] for f in LISTS)
+    for some in (own, *kinds):
+        found = [streak for streak in _streaks(some, wrong) if lasts(streak, some)]
+        if found:
+            return found
+    return ()
+
+
 def _dead_unlisted(lists: Sequence[BrokerList], events: RunEvents, nodes: Nodes) -> Judgement:
     brokers = ids_in(events.plan, BROKER)
     occasion, compared, findings = False, 0, []
@@ -498,7 +524,8 @@ def _dead_unlisted(lists: Sequence[BrokerList], events: RunEvents, nodes: Nodes)
         compared += len(owing) if dead else 0  # one list is one sighting, however many are gone
         for name in dead:
             for node, own in _by_node(owing).items():
-                for streak in _streaks(own, partial(_tells_of, brokers[name])):
+                wrong = partial(_tells_of, brokers[name])
+                for streak in _wrong_for_long(own, wrong, lambda *_: True):
                     findings.append(
                         _listing(node, "tells of", name, brokers[name], streak, DEAD_UNLISTED)
                     )
@@ -528,7 +555,8 @@ def _meets(one: FaultRecord, other: FaultRecord) -> bool:
 
 
 def _tells_of(number: int, each: BrokerList) -> bool:
-    return number in each.brokers
+    """As one that is there, or that leads."""
+    return number in each.brokers or number in each.leaders
 
 
 def _keeps_quiet_of(number: int, each: BrokerList) -> bool:
@@ -538,10 +566,11 @@ def _keeps_quiet_of(number: int, each: BrokerList) -> bool:
 def _listing(
     node: str, does: str, name: str, number: int, streak: Sequence[BrokerList], clause: Clause
 ) -> Finding:
-    last = streak[-1].operation
+    last, listed = streak[-1].operation, sorted(streak[-1].brokers)
+    leads = ", which leads by that," if number in streak[-1].leaders else ""
     return finding(
-        f"{node} {does} broker {number} ({name}) in {len(streak)} answers one after another, "
-        f"till {_ended_ns(last) / 1e9:.1f} s; operation {last.index}: {sorted(streak[-1].brokers)}",
+        f"{node} {does} broker {number} ({name}){leads} in {len(streak)} answers one after "
+        f"another, till {_ended_ns(last) / 1e9:.1f} s; operation {last.index}: {listed}",
         [each.operation for each in (streak[0], streak[-1])],
         clause=clause.name,
     )
@@ -634,6 +663,8 @@ def _one_address(lists: Iterable[BrokerList], names: Mapping[int, str]) -> Judge
     for each in lists:
         for number, other in _of_one_address(each, names):
             findings.setdefault(number, _shared(each, number, other))
+        for number in each.others.keys() & names.keys():
+            findings.setdefault(number, _named_twice(each, number))
         for number in each.brokers.keys() & names.keys():
             compared += number in first
             before = first.setdefault(number, each)
@@ -667,6 +698,15 @@ def _shared(each: BrokerList, number: int, other: int) -> Finding:
     )
 
 
+def _named_twice(each: BrokerList, number: int) -> Finding:
+    return finding(
+        f"broker {number} has two addresses by one answer of {each.operation.node} (operation "
+        f"{each.operation.index}): {each.brokers[number]} and {each.others[number]}",
+        [each.operation],
+        clause=ONE_ADDRESS.name,
+    )
+
+
 # --- silence ------------------------------------------------------------------------------
 
 
@@ -692,8 +732,9 @@ def _own_views(asked: Iterable[Operation]) -> list[Operation]:
 
 
 def _untold(own_view: Operation) -> bool:
-    """Each node has a view of its own: whatever it answers instead, or does not, that is none."""
-    return not own_view.ok
+    """Each node has a view of its own: whatever it answers instead, or does not, that is none; and
+    one that for long has no leader in it does not work."""
+    return not own_view.ok or quorum_view(own_view)["leader"] < 0
 
 
 def _silences(
@@ -712,7 +753,8 @@ def _silences(
 
 
 def _silence(node: str, silent: Sequence[Operation]) -> Finding:
-    codes = sorted({str(each.error_code) for each in silent if _answered(each)})
+    answers = filter(_answered, silent)
+    codes = sorted({"that nobody leads" if each.ok else str(each.error_code) for each in answers})
     but = f" but {' or '.join(codes)}" if codes else ""
     asked = ", ".join(sorted({each.f for each in silent}))
     return finding(

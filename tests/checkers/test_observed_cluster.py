@@ -305,6 +305,63 @@ def a_stopped_broker_is_listed_for_long(story: Asked) -> None:
     ended(story)
 
 
+@PLANTED.violation("b1 does not tell of broker 6 (b3) in 9 answers", on=begun)
+def a_live_broker_is_in_one_kind_of_list_alone(story: Asked) -> None:
+    """The metadata leave it out, and the description of the cluster does not."""
+    story.wait(20_000)
+    for _ in range(9):
+        story.brokers("b1")
+        metadata_without(story, "b3")
+        story.wait(2000)
+    ended(story)
+
+
+def metadata_without(story: Asked, broker: str) -> None:
+    story.dead.add(broker)
+    story.topic("b1", 4, 5, 6)
+    story.dead.remove(broker)
+
+
+@PLANTED.violation("b1 tells of broker 6 (b3)", "in 2 answers", on=Asked)
+def a_dead_broker_is_in_one_kind_of_list(story: Asked) -> None:
+    """The metadata have it, and the description of the cluster has not."""
+    with story.fault("kill", ends_processes=True, victims={"b3": {}}):
+        story.wait(20_000)
+        for _ in range(2):
+            story.brokers("b1", without="b3")
+            story.topic("b1", 4, 5)
+    ended(story)
+
+
+@PLANTED.violation("b1 tells of broker 6 (b3), which leads by that, in 2 answers", on=Asked)
+def a_dead_broker_leads_by_metadata(story: Asked) -> None:
+    """Which do not list it."""
+    with story.fault("kill", ends_processes=True, victims={"b3": {}}):
+        story.dead.add("b3")
+        story.wait(20_000)
+        for _ in range(2):
+            story.brokers("b1")
+            story.topic("b1", 6, 4, 5)
+        story.dead.clear()
+    ended(story)
+
+
+def test_what_dead_brokers_led_may_be_shown_until_they_must_be_missed() -> None:
+    """And after that once; one that does not lead is a replica all the while."""
+    story = begun()
+    with story.fault("kill", ends_processes=True, victims={"b3": {}}):
+        story.dead.add("b3")
+        story.topic("b1", 6, 4, 5)
+        story.topic("b1", 6, 4, 5)
+        story.wait(20_000)
+        story.topic("b1", 6, 4, 5)
+        for _ in range(3):
+            story.topic("b1", 4, 5)
+        story.topic("b1", -1, 6)
+        story.dead.clear()
+    assert judged(CHECKER, ended(story)).verdict is Verdict.VALID
+
+
 def out_of_sync(
     story: Asked, tell: Callable[[int], Any] = lambda _: None, lasts_s: int = 16
 ) -> Asked:
@@ -359,6 +416,35 @@ def two_addresses_of_one_id(story: Asked) -> None:
 
 
 # --- silence
+
+
+@PLANTED.violation("broker 6 has two addresses by one answer of b1", "b3:9092 and evil:9092")
+def two_brokers_of_one_id_in_one_list(story: Asked) -> None:
+    listed = [("b1", 4), ("b2", 5), ("b3", 6), ("evil", 6)]
+    named_by(story, listed)
+
+
+@PLANTED.violation("broker 6 has two addresses by one answer of b1", "evil:9092 and b3:9092")
+def another_broker_of_the_id_comes_first_in_a_list(story: Asked) -> None:
+    listed = [("b1", 4), ("evil", 6), ("b2", 5), ("b3", 6)]
+    named_by(story, listed)
+
+
+def named_by(story: Asked, listed: Sequence[tuple[str, int]]) -> None:
+    brokers = [{"id": number, "host": host, "port": 9092} for host, number in listed]
+    story.ask("b1", "describe-cluster", {"brokers": brokers})
+
+
+@PLANTED.violation("c3 answered nothing but that nobody leads from", "9 questions", on=begun)
+def a_node_knows_no_leader_for_long(story: Asked) -> None:
+    """And tells so, though all others know one."""
+    out_of_sync(story, lambda _: story.node("c3", leader=-1))
+
+
+def test_node_may_know_no_leader_for_as_long_as_recovery_takes() -> None:
+    story = begun()
+    out_of_sync(story, lambda _: story.node("c3", leader=-1), lasts_s=13)
+    assert judged(CHECKER, story).verdict is Verdict.VALID
 
 
 @PLANTED.violation("c3 answered nothing", on=begun)
