@@ -477,6 +477,7 @@ class Judge:
                 continue
             self.counts.joins += 1
             version = before.version
+            went_on = self.last_reported.get(after.epoch, -1) > after.offset
             if _unled(before, after):
                 asked = False
             elif before.state.leader in self.leaders:
@@ -484,9 +485,7 @@ class Judge:
                 asked = clients_asked(named, shown, version, before.state, after.state)
             elif version in accepted or self._of_batch(key, after):
                 asked = True
-            elif (
-                _is_no_wish(before, after) or self.last_reported.get(after.epoch, -1) > after.offset
-            ):
+            elif went_on or _is_no_wish(before, after):
                 asked = False
             else:
                 continue
