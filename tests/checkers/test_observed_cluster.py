@@ -465,6 +465,17 @@ def a_node_is_silent_for_a_while(story: Asked) -> None:
 
 
 @PLANTED.violation("c3 answered nothing", on=Asked)
+def a_node_is_silent_whatever_it_is_asked(story: Asked) -> None:
+    """For its own view it is asked too seldom to tell."""
+    story.rounds(2)
+    for _ in range(9):
+        for f in ("describe-quorum", "describe-topics"):
+            story.ask("c3", f, type="fail", error=CLIENT_TIMED_OUT)
+        story.wait(2000)
+    ended(story)
+
+
+@PLANTED.violation("c3 answered nothing", on=Asked)
 def two_nodes_are_silent_together(story: Asked) -> None:
     """As those are that wait for each other."""
     story.rounds(2)
