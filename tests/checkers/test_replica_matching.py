@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from planted_runs import OTHER, TOPIC, Story, assert_invalid
 
 from checkers.replica_matching import (
+    DELETED,
     ONE_BATCH,
     ONE_LEADER,
     READ,
@@ -22,6 +23,7 @@ from framework.checking.cuts import parts
 from framework.checking.keyed import Outcome, outcome_row
 from framework.checking.results import CheckerResult, checker_result
 from framework.evidence.kinds import PartitionAppended, PartitionLogOnDisk, PartitionTruncated
+from framework.evidence.run_events import Part
 from framework.history.pairing import Operation
 from framework.verdict import Verdict
 
@@ -214,6 +216,73 @@ def deleted(
     for node, end, start in (("b1", 6, starts[0]), ("b2", 6, starts[1]), ("b3", 5, 0)):
         lies(story, node, end, start=start)
     return story
+
+
+def of_deletes(story: Story) -> Any:
+    """What the clause compared."""
+    clauses = replica_matching(story.run_events()).clauses
+    assert clauses is not None
+    return clauses[DELETED.name]
+
+
+def test_without_a_delete_there_is_no_occasion() -> None:
+    story = unread()
+    story.plan["capabilities"] = [READ, "kept-log-starts"]
+    read(story, "b1", "b2")
+    assert of_deletes(story) == "no delete of records was acknowledged"
+
+
+def test_deletes_of_topics_that_nobody_knows_are_passed_over() -> None:
+    story = deleted()
+    story.op("delete-records", "gone/0", {"before": 2}, {"before": 2}, node="b2")
+    assert of_deletes(story) == 2
+
+
+def test_partitions_whose_isr_nobody_read_are_passed_over() -> None:
+    story = clean()
+    story.plan["capabilities"] = [READ, "kept-log-starts"]
+    told = {"before": 2, "low_watermark": 2, "topic_id": TOPIC}
+    story.op("delete-records", "t/0", {"before": 2}, told, node="b2")
+    assert of_deletes(story) == 2, "of t/1, whose delete came before its ISR was read"
+    story = unread()
+    story.plan["capabilities"] = [READ, "kept-log-starts"]
+    story.op("delete-records", "t/0", {"before": 2}, told, node="b2")
+    assert of_deletes(story) == "no partition with deleted records was read at the end"
+
+
+def test_the_delete_that_reaches_highest_counts() -> None:
+    story = unread()
+    story.plan["capabilities"] = [READ, "kept-log-starts"]
+    for before in (1, 2, 1):
+        told = {"before": before, "low_watermark": before, "topic_id": TOPIC}
+        story.op("delete-records", "t/0", {"before": before}, told, node="b2")
+    read(story, "b1", "b2")
+    for node, start in (("b1", 1), ("b2", 2), ("b3", 0)):
+        lies(story, node, 6, start=start)
+    (found,) = replica_matching(story.run_events()).findings
+    assert found.message.startswith(f"{TOPIC}/0: operation ")
+    assert "had deleted all before 2, and the log of b1" in found.message
+
+
+def test_a_member_of_whose_log_nothing_is_told_hides_no_other_one() -> None:
+    story = unread()
+    story.plan["capabilities"] = [READ, "kept-log-starts"]
+    told = {"before": 2, "low_watermark": 2, "topic_id": TOPIC}
+    story.op("delete-records", "t/0", {"before": 2}, told, node="b2")
+    read(story, "b1", "b2")
+    lies(story, "b2", 6, start=1)
+    found = replica_matching(story.run_events())
+    assert (found.clauses or {})[DELETED.name] == 1
+    assert ["the log of b2" in each.message for each in found.findings] == [True]
+
+
+def test_shares_of_a_run_judge_each_delete_once() -> None:
+    whole = clean().run_events()
+    assert compared(replica_matching(whole))["deleted"] == 2
+    shares = [replace(whole, part=Part(number, 2)) for number in range(2)]
+    found = [replica_matching(each).clauses or {} for each in shares]
+    counts = [each[DELETED.name] for each in found]
+    assert sorted(counts, key=str) == [2, "no delete of records was acknowledged"]
 
 
 # --- planted ------------------------------------------------------------------------------
