@@ -40,6 +40,7 @@ from framework.evidence.changes import (
     TopicCreated,
     TopicDeletionBegun,
     TopicRemoved,
+    VotersNamed,
 )
 from framework.evidence.kinds import (
     Decided,
@@ -221,7 +222,7 @@ class Fold:
     their eligibility, by the changes that say so, whose next process has to register now;
     `deleting`, a topic to be removed by the next change; `created`, a topic that has no partition
     yet. The log may end in the middle of one: that says nothing. `changing`: the offset from which
-    on there are changes of partitions alone."""
+    on there are changes of partitions alone, or below them of voters."""
 
     shutdowns: Mapping[int, list[ShuttingDown]] = field(default_factory=dict)
     rules: Rules = field(default_factory=Rules)
@@ -252,7 +253,7 @@ class Fold:
             self._moved(change)
         elif isinstance(change, PartitionState):
             self._eligibility(change)
-        if not (isinstance(change, PartitionChanged) and isinstance(self.last, PartitionChanged)):
+        if not _goes_on(self.last, change):
             self.changing = change.offset
         self.state.feed(change)
         self._open(change)
@@ -361,7 +362,8 @@ class Fold:
             yield what, ()
 
     def _begun(self, change: BrokerRegistered) -> int:
-        return self.changing if isinstance(self.last, PartitionChanged) else change.offset
+        changing = isinstance(self.last, PartitionChanged | VotersNamed)
+        return self.changing if changing else change.offset
 
     def _unregistration(self, change: BrokerUnregistered) -> Iterator[Found]:
         yield from self._fencing(change)
@@ -536,6 +538,14 @@ def _replicas(change: PartitionState, before: Partition | None) -> tuple[int, ..
     if isinstance(change, PartitionCreated):
         return change.replicas
     return before.replicas if before is not None else ()
+
+
+def _goes_on(last: Change | None, change: Change) -> bool:
+    """With changes of partitions, or of voters, and partitions behind those: what the quorum itself
+    appends may come between the choice of an offset for what a controller appends, and that."""
+    if isinstance(change, PartitionChanged):
+        return isinstance(last, PartitionChanged | VotersNamed)
+    return isinstance(change, VotersNamed) and isinstance(last, VotersNamed)
 
 
 def _named_twice(change: PartitionState) -> Iterator[Found]:

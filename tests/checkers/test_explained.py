@@ -11,6 +11,11 @@ from checkers.folds import explained as fold
 from checkers.folds.explained import Made, Request, explained
 
 
+def until(request: Request) -> int:
+    """The last moment at which it may take effect."""
+    return fold.NEVER if request.end is None else request.end
+
+
 def some_way(changes: Sequence[Made], requests: Sequence[Request]) -> bool:
     """By trying all: who did each change; then each takes its moment as early as it can."""
     acknowledged = {place for place, each in enumerate(requests) if each.end is not None}
@@ -22,7 +27,7 @@ def some_way(changes: Sequence[Made], requests: Sequence[Request]) -> bool:
             moment = max(moment, requests[place].began)
             if requests[place].does != change.does:
                 break
-            if moment > min(requests[place].last, change.by):
+            if moment > min(until(requests[place]), change.by):
                 break
         else:
             return True
@@ -49,6 +54,8 @@ def test_it_is_what_all_ways_together_say(history: tuple[list[Made], list[Reques
     changes, requests = history
     found = explained(changes, requests)
     assert found.whole == some_way(changes, requests)
+    acknowledged = {place for place, each in enumerate(requests) if each.end is not None}
+    assert not found.whole or acknowledged <= set(found.requests)
     assert len(set(found.requests)) == len(found.requests)
     for place, change in zip(found.requests, changes, strict=False):
         assert requests[place].does == change.does
@@ -70,12 +77,12 @@ def _prefix(changes: Sequence[Made], requests: Sequence[Request], some: tuple[in
     own = [requests[place] for place in some]
     if len(own) != len(changes):
         return False
-    left = [each.last for place, each in enumerate(requests) if place not in some]
+    left = [until(each) for place, each in enumerate(requests) if place not in some]
     for order in permutations(own):
         moment = 0
         for each, change in zip(order, changes, strict=True):
             moment = max(moment, each.began)
-            if each.does != change.does or moment > min(each.last, change.by):
+            if each.does != change.does or moment > min(until(each), change.by):
                 break
         else:
             if moment <= min(left, default=fold.NEVER):

@@ -18,11 +18,13 @@ from planted_rules import RuledStory, kafka
 from planted_runs import OTHER, TOPIC, assert_invalid, assert_valid
 
 from checkers.folds.committed_log import committed_log, known_log
+from checkers.folds.log_rules import Rules
 from checkers.folds.metadata_digest import Digest, digest
 from checkers.folds.replay import Replay
-from checkers.replay_invariants import ReplayInvariants, replay_invariants
+from checkers.replay_invariants import Fold, ReplayInvariants, replay_invariants
+from framework.evidence import changes
 from framework.evidence.changes import Change
-from framework.evidence.kinds import Covered, ImageForm
+from framework.evidence.kinds import Covered, HeldRule, ImageForm
 from framework.verdict import Verdict
 from nodes.kraft.adapter.image_form import IMAGE_FORM, REMEMBERED, REMEMBERED_BYTES
 from nodes.kraft.metadata import image
@@ -838,6 +840,46 @@ def counted_from_its_own(story: RuledStory) -> None:
     """By a controller that does not count what others wrote."""
     story.record("NoOpRecord")
     story.register(7, broker_epoch=story.offset - 1)
+
+
+@pytest.mark.parametrize(
+    ("below", "epoch", "wrong"),
+    [
+        ("", 9, False),
+        ("", 8, True),
+        ("v", 8, False),
+        ("v", 7, True),
+        ("vv", 7, False),
+        ("vv", 6, True),
+        ("vp", 7, False),
+        ("pv", 8, False),
+        ("pv", 7, True),
+        ("vpp", 6, False),
+        ("ppp", 6, False),
+        ("vo", 7, True),
+        ("vov", 8, False),
+        ("vov", 6, True),
+    ],
+)
+def test_an_epoch_may_be_an_offset_that_the_quorum_took_for_voters(
+    below: str, epoch: int, wrong: bool
+) -> None:
+    """`below` the registration at offset 9: records of voters, changes of partitions, others. The
+    controller counts what it appends, and the quorum itself may append before it comes to that."""
+    fold = Fold(rules=Rules((HeldRule(rule="epoch-is-offset"),)))
+    isr = {"topic_id": TOPIC, "partition": 0, "isr": (), "leader": -1}
+    for offset, each in enumerate(below, 9 - len(below)):
+        at: dict[str, Any] = {"node": "c1", "offset": offset, "epoch": 1}
+        if each == "v":
+            fold.feed(changes.VotersNamed(**at, voters=()))
+        elif each == "p":
+            fold.feed(changes.PartitionChanged(**at, **isr, leader_epoch=0, partition_epoch=0))
+        else:
+            fold.feed(changes.OtherChange(**at, name="x", content=""))
+    fold.findings.clear()
+    broker: dict[str, Any] = {"broker_id": 7, "broker_epoch": epoch}
+    fold.feed(changes.BrokerRegistered(node="c1", offset=9, epoch=1, **broker))
+    assert ["begins at offset" in each.message for each in fold.findings] == [True] * wrong
 
 
 def left_by_all_members(story: RuledStory) -> None:

@@ -126,7 +126,8 @@ RULES: Final = (
     # last one that was committed when it became active.
     Promise(
         name="epochs-are-offsets",
-        says="A new epoch is the offset where the records of its registration begin",
+        says="A new epoch is the offset where the records of its registration begin, or where the "
+        "quorum's own do that came in between (KIP-853)",
         source=_REGISTERING,
         bounds=Bounds(since="3.6"),
         bounded_by=SOURCES,
