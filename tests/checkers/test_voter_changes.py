@@ -11,7 +11,10 @@ from judging import assert_unknown, clause_of, judged
 from planted_disks import NOTHING
 from planted_runs import Story, assert_invalid, assert_valid
 
-from checkers.voter_changes import VoterChanges, voter_changes
+from checkers.folds.disk_logs import CommittedOnDisks
+from checkers.folds.explained import NEVER
+from checkers.folds.voter_sets import Change, Step, VoterSets
+from checkers.voter_changes import Run, VoterChanges, _dated, voter_changes
 from framework.evidence import changes, kinds
 from framework.evidence.kinds import Voter
 from framework.history.pairing import Operation
@@ -214,6 +217,21 @@ def done_before_it_was_asked_for(story: Story) -> None:
     asks(story, "remove", 3)
 
 
+@PLANTED.violation("in no order", "at offset 5, to add voter 3", "made by when somebody", on=begun)
+def done_and_seen_by_a_read_that_began_later(story: Story) -> None:
+    """Of two that ask for its removal, the first had been done by then; the other one, which was
+    acknowledged, came after that answer, and before that of the read that had begun earlier."""
+    asks(story, "remove", 3, type="info", error="X")
+    records(story, 1, 1, 2)
+    slow = story.invoke("describe-voters", None)
+    told(story, (1, 2))
+    asks(story, "add", 3, type="info", error="X")
+    asks(story, "remove", 3)
+    told(story, (1, 2), open_read=slow)
+    records(story, 1, *ALL)
+    told(story, ALL)
+
+
 @PLANTED.violation("leader 2 of epoch 2 told that [1, 2] vote", "committed log has [1, 2, 3]")
 def told_what_is_over(story: Story) -> None:
     told(story, (1, 2), epoch=2, leader=2)
@@ -243,6 +261,37 @@ def told_without_what_it_told_before(story: Story) -> None:
     records(story, 1, 1, 2)
     told(story, (1, 2))
     told(story, ALL, high=0)
+
+
+@PLANTED.violation("told that [1, 2, 3] vote", "from offset 6", "committed log has [1]", on=begun)
+def told_without_either_of_two_that_were_acknowledged(story: Story) -> None:
+    asks(story, "remove", 3)
+    records(story, 1, 1, 2)
+    asks(story, "remove", 2)
+    records(story, 1, 1)
+    told(story, ALL, high=0)
+
+
+@PLANTED.violation(
+    "told that [1, 2, 3] vote", "from offset 5", "committed log has [1, 2]", on=begun
+)
+def told_without_what_it_told_beside_a_slow_read(story: Story) -> None:
+    """Which began before what it told, and ended behind it all."""
+    asks(story, "remove", 3, type="info", error="X")
+    records(story, 1, 1, 2)
+    slow = story.invoke("describe-voters", None)
+    told(story, (1, 2))
+    told(story, ALL, high=0)
+    told(story, (1, 2), open_read=slow)
+
+
+@PLANTED.violation(
+    "told that [1, 2] vote", "to offset 4, where its log ends", "has [1, 2, 3]", on=begun
+)
+def told_before_its_log_had_it(story: Story) -> None:
+    asks(story, "remove", 3, type="info", error="X")
+    told(story, (1, 2))
+    records(story, 1, 1, 2)
 
 
 @PLANTED.violation("told that [1, 3] vote", "where its log ends", "committed log has [1, 2, 3]")
@@ -295,6 +344,41 @@ def snapshot_without_its_last_record(story: Story) -> None:
     story.disks.snapshot("c3", 7, 1, voters=named((1, 2)))
 
 
+@PLANTED.violation("c3 has a snapshot up to 11", "[1, 2] vote", "[1, 2, 3] do")
+def snapshot_of_all_that_is_committed(story: Story) -> None:
+    story.disks.snapshot("c3", 11, 2, voters=named((1, 2)))
+
+
+# --- what a finding shows -----------------------------------------------------------------
+
+
+def shown_offsets(story: Story) -> list[Any]:
+    """Of the records that the only finding shows."""
+    (found,) = voter_changes(story.run_events()).findings
+    return [each["offset"] for each in found.events]
+
+
+def test_of_what_was_acknowledged_too_often_its_own_records_are_shown() -> None:
+    story = clean()
+    asks(story, "add", 3)
+    assert shown_offsets(story) == [6]
+
+
+def test_of_what_was_told_those_records_are_shown_that_the_log_may_end_with() -> None:
+    """From its high watermark on: not the one below, nor the one where its log ends."""
+    story = begun()
+    for does, voter, after in (
+        ("remove", 3, (1, 2)),
+        ("add", 3, ALL),
+        ("remove", 2, (1, 3)),
+        ("add", 2, ALL),
+    ):
+        asks(story, does, voter, type="info", error="X")
+        records(story, 1, *after)
+    told(story, (2, 3), high=5, end=7)
+    assert shown_offsets(story) == [5, 6]
+
+
 # --- what is no violation -----------------------------------------------------------------
 
 
@@ -317,6 +401,22 @@ def test_a_leader_may_tell_of_a_record_that_is_never_committed() -> None:
     story.disks.cut("c3", 11)
     leads(story, 1, 4)
     assert_valid(voter_changes(story.run_events()))
+
+
+@pytest.mark.parametrize("end", [5, -1], ids=["its-log-ends-there", "nobody-knows-its-end"])
+def test_a_deposed_leader_may_tell_of_a_record_behind_all_that_it_committed(end: int) -> None:
+    """c1 has removed 2 when it is cut off. In that place c2 has the record of its own epoch, and
+    removes 3 behind it: from that set c1's is more than one change away."""
+    story = begun()
+    asks(story, "remove", 2, type="info", error="X")
+    records(story, 1, 1, 3, nodes=("c1",))
+    told(story, (1, 3), high=4, end=end)
+    story.disks.restart("c1")
+    story.disks.cut("c1", 4)
+    leads(story, 2, 2, ALL, (2, 3))
+    asks(story, "remove", 3)
+    records(story, 2, 1, 2)
+    assert not voter_changes(story.run_events()).findings
 
 
 def test_what_was_asked_for_later_it_has_no_record_of() -> None:
@@ -363,6 +463,62 @@ def test_who_was_not_answered_may_be_the_first_or_the_last_to_be_done() -> None:
     assert_valid(voter_changes(story.run_events()))
 
 
+def test_of_requests_at_a_time_nobody_knows_whose_record_is_whose() -> None:
+    """The first that was made is the last that was done."""
+    story = begun()
+    value = {"id": 3, "directory": directory(3)}
+    first = story.invoke("remove-voter", "voter-3", value)
+    second = story.invoke("remove-voter", "voter-3", value)
+    records(story, 1, 1, 2)
+    story.complete(second)
+    asks(story, "add", 3)
+    records(story, 1, *ALL)
+    told(story, ALL)
+    records(story, 1, 1, 2)
+    story.complete(first)
+    told(story, (1, 2))
+    assert not voter_changes(story.run_events()).findings
+
+
+def test_what_was_not_answered_may_be_done_behind_a_later_one_that_was() -> None:
+    story = begun()
+    asks(story, "remove", 3, type="info", error="X")
+    asks(story, "remove", 3)
+    records(story, 1, 1, 2)
+    asks(story, "add", 3)
+    records(story, 1, *ALL)
+    told(story, ALL)
+    records(story, 1, 1, 2)
+    told(story, (1, 2))
+    assert not voter_changes(story.run_events()).findings
+
+
+def test_reads_that_were_not_answered_tell_nothing() -> None:
+    story = clean()
+    story.op("describe-voters", None, type="fail", error="X")
+    story.op("describe-voters", None, type="info", error="X")
+    story.invoke("describe-voters", None)
+    outcome = voter_changes(story.run_events())
+    assert_valid(outcome)
+    assert outcome.clauses["told-is-in-force"] == 4
+
+
+def test_a_snapshot_that_names_nobody_is_none_to_compare() -> None:
+    story = clean()
+    story.disks.snapshot("c3", 6, 1)
+    outcome = voter_changes(story.run_events())
+    assert_valid(outcome)
+    assert outcome.clauses["snapshots-agree"] == 4
+
+
+def test_a_snapshot_of_more_than_is_known_to_be_committed_is_none_to_compare() -> None:
+    story = clean()
+    story.disks.snapshot("c3", 12, 2, voters=named((1, 2)))
+    outcome = voter_changes(story.run_events())
+    assert_valid(outcome)
+    assert outcome.clauses["snapshots-agree"] == 4
+
+
 # --- too little ---------------------------------------------------------------------------
 
 
@@ -379,6 +535,31 @@ def test_one_leader_needs_no_election() -> None:
     assert clause_of(result, "voters-elect").note == (
         "the committed log has the record of one leader"
     )
+
+
+def test_a_log_without_leaders_records_leaves_elections_open() -> None:
+    story = Story()
+    records(story, 1, *ALL)
+    asks(story, "remove", 3)
+    records(story, 1, 1, 2)
+    told(story, (1, 2))
+    assert_unknown(CHECKER, story, "voters-elect")
+
+
+def test_more_ways_than_can_be_tried_leave_the_order_open() -> None:
+    """Each request is within the one before it, and may be any of its kind."""
+    story = begun()
+    value = {"id": 3, "directory": directory(3)}
+    kinds_of = ("remove-voter", "add-voter") * 12
+    opened = [story.invoke(f, "voter-3", value) for f in kinds_of]
+    for f in kinds_of:
+        records(story, 1, *((1, 2) if f == "remove-voter" else ALL))
+    for each in reversed(opened):
+        story.complete(each)
+    told(story, ALL)
+    outcome = voter_changes(story.run_events())
+    assert not outcome.findings and outcome.clauses["one-order"] == 0
+    assert_unknown(CHECKER, story, "one-order")
 
 
 def test_nobody_who_changes_anything_is_unknown() -> None:
@@ -421,6 +602,7 @@ def test_a_log_that_names_nobody_leaves_all_open() -> None:
     story = Story()
     leads(story, 1, 1)
     assert_unknown(CHECKER, story, *(each.name for each in CHECKER.clauses))
+    assert set(voter_changes(story.run_events()).clauses.values()) == {0}
 
 
 def test_it_is_for_runs_whose_clients_change_voters() -> None:
@@ -461,3 +643,41 @@ def quorums(draw: st.DrawFn) -> tuple[Story, bool]:
 def test_one_lie_is_found_and_the_truth_is_not(quorum: tuple[Story, bool]) -> None:
     story, lied = quorum
     assert bool(voter_changes(story.run_events()).findings) == lied
+
+
+# --- when a change was there by brute force -----------------------------------------------
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> list[Operation]:
+    """Reads, some at a time, with any high watermarks; in the order in which they began."""
+    count = draw(st.integers(0, 8))
+    moments = draw(st.permutations(range(2 * count)))
+    reads = []
+    for one, other in zip(moments[::2], moments[1::2], strict=True):
+        index, end = sorted((one, other))
+        result = {"high_watermark": draw(st.integers(0, 8))}
+        reads.append(Operation(index=index, end=end, type="ok", f="describe-voters", result=result))
+    return sorted(reads, key=lambda each: each.index)
+
+
+@given(answers())
+def test_a_change_is_dated_by_the_first_answer_that_has_committed_it(
+    reads: list[Operation],
+) -> None:
+    story = Story()
+    for at in range(8):
+        records(story, 1, *((1, 2) if at % 2 else ALL), nodes=("c1",))
+    steps = [
+        Step(each, frozenset())
+        for each in story.disks.evidence
+        if isinstance(each, changes.VotersNamed)
+    ]
+    added: Change = ("add", named((3,))[0])
+    made = [(added, step) for step in steps]
+    by = [
+        min((read.end for read in reads if read.result["high_watermark"] > offset), default=NEVER)
+        for offset in range(8)
+    ]
+    dated = _dated(Run(CommittedOnDisks(), VoterSets(), [], made, reads))
+    assert [each.by for each in dated] == by
