@@ -102,6 +102,27 @@ BUGS: Final = (
         found_by=("asked-is-made", "configurations"),
     ),
     Bug(
+        id="removed-voter",
+        title="A controller that was removed does not start again",
+        what=(
+            "`quorum-state` keeps for whom a controller voted. One that had voted for itself in an "
+            "epoch that another won, was removed from the voters (RemoveRaftVoter), and is started "
+            "again before the next epoch, takes itself for a candidate, which only a voter can "
+            "be: IllegalArgumentException, at each start. Adding it again does not help, for it "
+            "is asked first. No release is known to be mended, and no issue that describes it is "
+            "known here."
+        ),
+        source="kafka.md#what-was-found",
+        releases={"3.9.1": None, "4.2.0": True},
+        workload="voters",
+        nemesis="kill:target=one,interval=2",
+        time_limit_s=40,
+        rate=30,
+        nodes="3",
+        settings=("quorum=dynamic",),
+        found_by=("process-health", "unbroken"),
+    ),
+    Bug(
         id="KAFKA-17754",
         title="A transaction is ended by the late end of another one",
         what=(
