@@ -136,11 +136,9 @@ def test_a_broker_without_controllers_is_fenced_when_its_lease_ends(tmp_path: Pa
         cluster.signal("c1", signal.SIGCONT)
         until(lambda: cluster.state("b1")["broker_state"] == "ACTIVE")
         assert cluster.state("b1")["broker_epoch"] > epoch
-        assert [each["after"] for each in cluster.events("b1", "bstate")] == [
-            "ACTIVE",
-            "FENCED",
-            "ACTIVE",
-        ]
+        states = [each["after"] for each in cluster.events("b1", "bstate")]
+        # On a machine that gives nobody the time its lease may end once more.
+        assert states[:3] == ["ACTIVE", "FENCED", "ACTIVE"]
 
 
 def test_a_killed_broker_regains_its_id_at_once(tmp_path: Path) -> None:
