@@ -445,3 +445,31 @@ def test_what_a_quorum_commits_while_voters_change_is_among_it(data: st.DataObje
             disks.cut(f"c{node}", 0)
     found = committed(disks)
     assert not found.why and found.end >= sure
+
+
+def voting(*ids: int) -> tuple[Voter, ...]:
+    return tuple(Voter(id=ReplicaId(each), directory=f"d{each}") for each in ids)
+
+
+def snapshot(end: int, voters: tuple[Voter, ...] | None) -> SnapshotFile:
+    at = {"end_offset": Offset(end), "epoch": LeaderEpoch(1)}
+    return SnapshotFile(node="c1", records=1, wrong=(), voters=voters, **at)  # type: ignore[arg-type]
+
+
+def test_the_last_word_of_who_votes_counts_record_or_snapshot() -> None:
+    """A record counts for logs that end behind it."""
+    record = VotersNamed(
+        node="c1", offset=Offset(4), epoch=LeaderEpoch(1), voters=(named := voting(1, 2))
+    )
+    for snapshots, voters in (
+        ((), named),
+        ((snapshot(4, voting(3)),), named),
+        ((snapshot(5, voting(3)),), named),
+        ((snapshot(6, voting(3)),), voting(3)),
+        ((snapshot(9, None),), named),
+    ):
+        log = DiskLog()
+        for each in (record, *snapshots):
+            log.feed(each)
+        assert log.voters == voters
+    assert DiskLog().voters is None

@@ -1305,6 +1305,22 @@ def test_restarts_are_an_occasion_whether_or_not_they_were_in_time(
     assert of_clause(story, RETURNS) == compared
 
 
+def test_an_instance_that_is_never_restarted_hides_no_other() -> None:
+    story = Story()
+    for number in range(3):
+        restarted(story, number)
+    value = {**of_member("z", "z"), "instance": "j", "session_ms": 50}
+    story.op("join", None, value, {"generation": 1, "assigned": [], "id": "z", "part": "z"})
+    story.wait(100)
+    assert of_clause(story, RETURNS) == 2
+    late = Story()
+    for number in range(3):
+        restarted(late, number)
+        late.wait(100)
+    late.op("join", None, value, {"generation": 1, "assigned": [], "id": "z", "part": "z"})
+    assert of_clause(late, RETURNS) == 0
+
+
 def test_processes_of_an_instance_are_one_owner() -> None:
     story = Story()
     for number in range(2):

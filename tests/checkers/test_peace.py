@@ -148,3 +148,10 @@ def test_one_node_that_got_nothing_is_enough() -> None:
     plan = {"nodes": APART, "recovery_s": 5, "machine": {"took": [], "nodes": waited}}
     assert Upset.of(RunEvents(plan=plan)).at(13 * S_NS)
     assert not Upset.of(RunEvents(plan={**plan, "nodes": {"b1": BROKER}})).at(13 * S_NS)
+
+
+def test_half_of_a_role_or_of_the_voters_is_not_most_of_it() -> None:
+    assert not in_between({**APART, "b3": VOTER}, "b1"), "one of two brokers"
+    four = {f"c{i}": VOTER for i in (1, 2, 3, 4)}
+    assert not in_between(four, "c1", "c2")
+    assert in_between(four, "c1")
