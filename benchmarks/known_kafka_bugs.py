@@ -102,27 +102,6 @@ BUGS: Final = (
         found_by=("asked-is-made", "configurations"),
     ),
     Bug(
-        id="removed-voter",
-        title="A controller that was removed does not start again",
-        what=(
-            "`quorum-state` keeps for whom a controller voted. One that had voted for itself in an "
-            "epoch that another won, was removed from the voters (RemoveRaftVoter), and is started "
-            "again before the next epoch, takes itself for a candidate, which only a voter can "
-            "be: IllegalArgumentException, at each start. Adding it again does not help, for it "
-            "is asked first. No release is known to be mended, and no issue that describes it is "
-            "known here."
-        ),
-        source="kafka.md#what-was-found",
-        releases={"3.9.1": None, "4.2.0": True},
-        workload="voters",
-        nemesis="kill:target=one,interval=2",
-        time_limit_s=40,
-        rate=30,
-        nodes="3",
-        settings=("quorum=dynamic",),
-        found_by=("process-health", "unbroken"),
-    ),
-    Bug(
         id="KAFKA-17754",
         title="A transaction is ended by the late end of another one",
         what=(
@@ -170,6 +149,14 @@ BUGS: Final = (
 )
 
 NOT_SHOWN: Final = (
+    (
+        "a removed controller that does not start again",
+        "seen once on 4.2.0, in one of two runs with kills ([kafka.md](kafka.md#what-was-found)): "
+        "it takes a controller that voted for itself in the epoch that it was removed in. Six runs "
+        "that kill one of three nodes every 2 s (`voters` with `--nodes 3 --set quorum=dynamic "
+        "--nemesis kill:target=one,interval=2 --time-limit 40 --rate 30`, three on 3.9.1 and three "
+        "on 4.2.0) removed two to four voters each, and met none of that kind",
+    ),
     (
         "KAFKA-14616",
         "a topic that is made anew while a broker is down never gets its replica there: "
