@@ -1,0 +1,149 @@
+"""The longest time in vain, against its definition, operation by operation (`folds/streaks.py`)."""
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checkers.folds.asked import Asked, asked_of
+from checkers.folds.peace import Stretch
+from checkers.folds.streaks import TRIES, Judge, Streak
+from framework.history.pairing import Operation
+from framework.history.rows import OperationRows
+
+BOUND_NS = 9
+JUDGE = Judge(BOUND_NS / 1e9)
+Came: TypeAlias = Literal["ok", "refused", "nothing"]
+Tried: TypeAlias = tuple[int, int, Came]
+"""When it began, when it ended, and what came of it."""
+
+
+def asked(operations: list[Tried]) -> Asked:
+    made = []
+    for number, (began, ended, came) in enumerate(operations):
+        errors = {"ok": None, "refused": ("EXISTS", ""), "nothing": ("CLIENT_TIMED_OUT", "")}
+        made.append(
+            Operation(
+                index=2 * number,
+                f="create",
+                type="ok" if came == "ok" else "fail" if came == "refused" else "info",
+                end=2 * number + 1,
+                error=errors[came],
+                invoked_ns=began,
+                completed_ns=ended,
+            )
+        )
+    return asked_of(OperationRows.of(made), [])
+
+
+def worst(operations: list[Tried], stretches: list[Stretch], *, whole: bool = False) -> Streak:
+    found = asked(operations)
+    return JUDGE.worst(found, np.arange(len(found)), stretches, found.ok, whole=whole)
+
+
+# --- the definition -----------------------------------------------------------------------
+
+
+@dataclass
+class Own:
+    """A streak, as it is defined."""
+
+    since: int
+    kept: list[tuple[int, int, int]] = field(default_factory=list)
+    """Of those tried while service was owed: place, stretch, end."""
+
+    def spans(self, stretches: list[Stretch]) -> list[int]:
+        """How long it was owed in each stretch, till the last of those there had ended."""
+        last = {stretch: end for _, stretch, end in self.kept}
+        return [end - max(stretches[at].begin_ns, self.since) for at, end in last.items()]
+
+
+def streaks(operations: list[Tried], stretches: list[Stretch], whole: bool) -> list[Own]:
+    ordered = sorted(operations, key=lambda each: each[1])
+    found: list[Own] = []
+    answered, own = 0, None
+    for place, (began, ended, came) in enumerate(ordered):
+        if came == "ok":
+            answered, own = ended, None
+            continue
+        if own is None:
+            own = Own(max(answered, began))
+            found.append(own)
+        for at, stretch in enumerate(stretches):
+            if (
+                stretch.begin_ns < ended <= stretch.end_ns
+                and began >= max(stretch.begin_ns, own.since)
+                and (whole or stretch.calm or came != "refused")
+            ):
+                own.kept.append((place, at, ended))
+    return [each for each in found if each.kept]
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[list[Tried], list[Stretch], bool]:
+    came: st.SearchStrategy[Came] = st.sampled_from(("ok", "refused", "nothing", "nothing"))
+    moments = st.tuples(st.integers(0, 40), st.integers(1, 6), came)
+    operations = [
+        (began, began + lasts, what) for began, lasts, what in draw(st.lists(moments, max_size=14))
+    ]
+    edges = sorted(draw(st.sets(st.integers(0, 45), max_size=6)))
+    stretches = [
+        Stretch(begin, end, draw(st.booleans()))
+        for begin, end in zip(edges[::2], edges[1::2], strict=False)
+    ]
+    return operations, stretches, draw(st.booleans())
+
+
+@settings(max_examples=600, deadline=None)
+@given(histories())
+def test_the_worst_streak_is_as_defined(
+    history: tuple[list[Tried], list[Stretch], bool],
+) -> None:
+    operations, stretches, whole = history
+    found = worst(operations, stretches, whole=whole)
+    wanted = Streak()
+    best = (-1, -1)
+    for own in streaks(operations, stretches, whole):
+        spans = own.spans(stretches)
+        longest = max(spans)
+        owed = sum(each for each in spans if 3 * each >= BOUND_NS)
+        if (owed, longest) > best:
+            best = (owed, longest)
+            tried = np.array([place for place, *_ in own.kept])
+            wanted = Streak(own.since, own.kept[-1][2], owed, longest, tried)
+    assert found.tried.tolist() == wanted.tried.tolist()
+    fields = ("since_ns", "until_ns", "owed_ns", "longest_ns")
+    assert [getattr(found, name) for name in fields] == [getattr(wanted, name) for name in fields]
+
+
+# --- and by hand --------------------------------------------------------------------------
+
+PEACE = [Stretch(0, 100, True)]
+
+
+def test_without_stretches_or_operations_in_vain_there_is_none() -> None:
+    for operations, stretches in (([(1, 9, "nothing")], []), ([], PEACE), ([(1, 9, "ok")], PEACE)):
+        found = worst(operations, stretches)  # type: ignore[arg-type]
+        assert (found.owed_ns, len(found.tried)) == (0, 0)
+
+
+@pytest.mark.parametrize(("lasts", "owed"), [(2, 0), (3, 3), (4, 4)])
+def test_a_third_of_the_bound_proves_something(lasts: int, owed: int) -> None:
+    assert worst([(5, 5 + lasts, "nothing")], PEACE).owed_ns == owed
+
+
+def test_only_what_belongs_to_the_worst_streak_was_tried_in_it() -> None:
+    later: list[Tried] = [(51, 52, "nothing"), (53, 54, "nothing")]
+    first: list[Tried] = [(5, 20, "nothing"), (21, 40, "nothing"), (41, 50, "ok")]
+    assert worst([*first, *later], PEACE).tried.tolist() == [0, 1]
+    assert worst([(1, 2, "nothing"), (3, 4, "ok"), *first, *later], PEACE).tried.tolist() == [2, 3]
+
+
+@pytest.mark.parametrize(("tries", "ends", "stuck"), [(3, 9, True), (2, 9, False), (3, 8, False)])
+def test_it_is_stuck_after_the_bound_and_some_tries(tries: int, ends: int, stuck: bool) -> None:
+    operations: list[Tried] = [(0, ends - 1, "nothing")] * (tries - 1) + [(1, ends, "nothing")]
+    assert tries in (TRIES, TRIES - 1)
+    assert JUDGE.is_stuck(worst(operations, PEACE)) is stuck
