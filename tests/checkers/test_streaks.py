@@ -130,6 +130,13 @@ def test_without_stretches_or_operations_in_vain_there_is_none() -> None:
         assert (found.owed_ns, len(found.tried)) == (0, 0)
 
 
+def test_a_streak_begins_when_the_success_before_it_was_answered() -> None:
+    """What was asked for before that was not in vain yet, even if it is the first."""
+    operations: list[Tried] = [(1, 9, "ok"), (5, 12, "nothing"), (10, 20, "nothing")]
+    found = worst(operations, PEACE)
+    assert (found.since_ns, found.owed_ns, found.tried.tolist()) == (9, 11, [2])
+
+
 @pytest.mark.parametrize(("lasts", "owed"), [(2, 0), (3, 3), (4, 4)])
 def test_a_third_of_the_bound_proves_something(lasts: int, owed: int) -> None:
     assert worst([(5, 5 + lasts, "nothing")], PEACE).owed_ns == owed
