@@ -337,7 +337,7 @@ def _in_force_nowhere(run: Run, read: Operation, low: int) -> Finding | None:
         f"directories {sorted(each.directory for each in told)}; from offset {low} to {till} the "
         f"committed log has {known}",
         [read],
-        [step.record for step in run.sets.steps if low <= step.record.offset < high],
+        [step.record for step in run.sets.within(low, high)],
         clause=TOLD.name,
         by=[DISKS],
     )

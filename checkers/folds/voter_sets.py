@@ -58,9 +58,11 @@ class VoterSets:
 
     def between(self, low: int, high: int) -> set[Voters]:
         """Those in force for logs that end at `low`, at `high`, or between."""
-        return {self.at(low)} | {
-            step.after for step in self.steps if low <= step.record.offset < high
-        }
+        return {self.at(low)} | {step.after for step in self.within(low, high)}
+
+    def within(self, low: int, high: int) -> Sequence[Step]:
+        """Those whose records lie from `low` on and below `high`."""
+        return [step for step in self.steps if low <= step.record.offset < high]
 
 
 def voter_sets(events: RunEvents, left: CommittedOnDisks) -> VoterSets:
