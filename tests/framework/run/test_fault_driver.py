@@ -157,18 +157,19 @@ class SparingInjection(PaperInjection):
         return ["n3", "n1"]
 
 
-def test_whom_an_injection_spares_is_in_the_ledger_where_it_says_so(tmp_path: Path) -> None:
-    def plan(*_: Any) -> SparingInjection:
-        return SparingInjection(fault, "n2")
-
+def planned(tmp_path: Path, told: str, kind: type[PaperInjection], victim: str) -> list[Any]:
+    """What the ledger tells of a usual injection and of one of this kind, as they are planned."""
     fault = Paper("a")
     driver, _ = driver_of(tmp_path, fault, Paper("b"))
     do(driver, "start-b")
-    fault.plan = plan  # type: ignore[method-assign, assignment]
+    fault.plan = lambda *_: kind(fault, victim)  # type: ignore[method-assign, assignment]
     do(driver, "start-a")
     lines = map(json.loads, (tmp_path / "faults.jsonl").read_text().splitlines())
-    planned = [line.get("spared") for line in lines if line["step"] == "planned"]
-    assert planned == [None, ["n1", "n3"]]
+    return [line.get(told) for line in lines if line["step"] == "planned"]
+
+
+def test_whom_an_injection_spares_is_in_the_ledger_where_it_says_so(tmp_path: Path) -> None:
+    assert planned(tmp_path, "spared", SparingInjection, "n2") == [None, ["n1", "n3"]]
 
 
 @dataclass(frozen=True)
@@ -178,14 +179,7 @@ class LosingInjection(PaperInjection):
 
 
 def test_from_whose_disks_an_injection_takes_something_is_in_the_ledger(tmp_path: Path) -> None:
-    fault = Paper("a")
-    driver, _ = driver_of(tmp_path, fault, Paper("b"))
-    do(driver, "start-b")
-    fault.plan = lambda *_: LosingInjection(fault, "n1")  # type: ignore[method-assign, assignment]
-    do(driver, "start-a")
-    lines = map(json.loads, (tmp_path / "faults.jsonl").read_text().splitlines())
-    planned = [line.get("loses") for line in lines if line["step"] == "planned"]
-    assert planned == [None, ["n1", "n2"]]
+    assert planned(tmp_path, "loses", LosingInjection, "n1") == [None, ["n1", "n2"]]
 
 
 @dataclass(frozen=True)
@@ -195,14 +189,7 @@ class TakingInjection(PaperInjection):
 
 
 def test_whom_an_injection_takes_from_the_system_is_in_the_ledger(tmp_path: Path) -> None:
-    fault = Paper("a")
-    driver, _ = driver_of(tmp_path, fault, Paper("b"))
-    do(driver, "start-b")
-    fault.plan = lambda *_: TakingInjection(fault, "n2")  # type: ignore[method-assign, assignment]
-    do(driver, "start-a")
-    lines = map(json.loads, (tmp_path / "faults.jsonl").read_text().splitlines())
-    planned = [line.get("cut_off") for line in lines if line["step"] == "planned"]
-    assert planned == [None, ["n2", "n3"]]
+    assert planned(tmp_path, "cut_off", TakingInjection, "n2") == [None, ["n2", "n3"]]
 
 
 def test_a_disk_that_is_full_keeps_no_fault_from_being_healed(
