@@ -11,10 +11,9 @@ from framework.history.event import Json
 from framework.plugins.fault import Fault, Injection, Probe, Victims
 from framework.plugins.host import Ability, HostProvider
 from framework.plugins.options import need_positive
-from framework.plugins.schedules import alternate, one_shot
 from framework.plugins.system import Cluster, NodeSpec
 from framework.plugins.targets import check_targets, pick
-from nemesis.options import targets_of
+from nemesis.options import need_times, schedule, targets_of
 
 T = TypeVar("T")
 
@@ -32,17 +31,8 @@ class ProcessOptions:
     lasts: float | None = None
 
     def __post_init__(self) -> None:
-        need_positive(interval=self.interval, count=self.count, after=self.after, lasts=self.lasts)
-        if self.lasts is not None and self.after is None:
-            raise ValueError("lasts needs after: when it begins")
-        if self.after is not None and self.interval is not None:
-            raise ValueError("it is after, once, or interval, again and again")
-
-    def schedule(self, fault: str, interval_s: float) -> Generator:
-        """When it begins and ends. `interval_s`: the command line's."""
-        if self.after is not None:
-            return one_shot(fault, self.after, self.lasts)
-        return alternate(fault, self.interval or interval_s)
+        need_positive(count=self.count)
+        need_times(self.interval, self.after, self.lasts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +122,8 @@ class ProcessNemesis:
         ]
 
     def schedule(self, interval_s: float) -> Generator:
-        return self.options.schedule(self.name, interval_s)
+        options = self.options
+        return schedule(self.name, options.interval or interval_s, options.after, options.lasts)
 
 
 def verdict(held: Iterable[bool], evidence: Mapping[str, Json]) -> Probe:

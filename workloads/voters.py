@@ -9,14 +9,25 @@ clients learn from the leader's own answers.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from framework.generators import Context, Generator, Offer, Pending, assign, limit, op, phases
+from framework.errors import UsageError
+from framework.generators import (
+    Context,
+    Generator,
+    Offer,
+    Pending,
+    assign,
+    limit,
+    op,
+    phases,
+    time_limit,
+)
 from framework.history.event import Event, Invocation, Process
 from framework.plugins.capabilities import CHANGING_VOTERS, VOTER_CHANGES
-from framework.plugins.system import Cluster
+from framework.plugins.system import Cluster, NodeSpec
 from framework.plugins.workload import Client, WorkloadOptions
 from workloads.kafka.client import KafkaClient
 from workloads.kafka.operations.voters import RaftVoter, VotersView, voter_key
@@ -32,13 +43,18 @@ LAST_READS: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VotersOptions:
-    """`away_s`: how long a voter is away at least; so long all vote before the next one leaves."""
+    """`away_s`: how long a voter is away at least; so long all vote before the next one leaves.
+    `after_s`: so long after the main phase began all vote. `leaves`: names of the nodes that leave,
+    with + between, each while it follows; none: all, whoever leads."""
 
     away_s: float = 0.5
+    after_s: float = 0.0
+    leaves: str = ""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.away_s <= 3600:
-            raise ValueError(f"away_s={self.away_s:g}: it is from 0 to 3600 s")
+        for name, value in (("away_s", self.away_s), ("after_s", self.after_s)):
+            if not 0 <= value <= 3600:
+                raise ValueError(f"{name}={value:g}: it is from 0 to 3600 s")
 
 
 class Voters:
@@ -56,9 +72,16 @@ class Voters:
         self._met: dict[int, RaftVoter] = {}
         """Voters that anybody was told of, and where they are found."""
 
+    def check_nodes(self, nodes: Sequence[NodeSpec]) -> None:
+        """See `framework.plugins.workload.NamesNodes`."""
+        _named(self._options.leaves, nodes)
+
     def generator(self, options: WorkloadOptions) -> Generator:
-        away_ns = round(self._options.away_s * 1e9)
-        return OneAway(met=self._met, seats=_seats(options), away_ns=max(away_ns, SETTLE_NS))
+        away_ns = max(round(self._options.away_s * 1e9), SETTLE_NS)
+        leave = _named(self._options.leaves, options.nodes)
+        changes = OneAway(met=self._met, seats=_seats(options), away_ns=away_ns, leave=leave)
+        later = self._options.after_s
+        return phases(time_limit(later, Reads()), changes) if later else changes
 
     def final_generator(self, options: WorkloadOptions) -> Generator:
         """All vote again, and everybody is told so."""
@@ -74,6 +97,18 @@ class Voters:
 
 def _seats(options: WorkloadOptions) -> int:
     return sum(spec.votes for spec in options.nodes)
+
+
+def _named(leaves: str, nodes: Sequence[NodeSpec]) -> frozenset[int] | None:
+    """The ids of those that leave; None: all. Raises `UsageError` for one that does not vote."""
+    ids = {spec.name: spec.ids[CONTROLLER] for spec in nodes if spec.votes}
+    named = {each.strip() for each in leaves.split("+") if each.strip()}
+    if unknown := sorted(named - ids.keys()):
+        voters = ", ".join(sorted(ids))
+        raise UsageError(
+            f"workload voters: leaves={leaves}: {unknown[0]} is no voter (those are: {voters})"
+        )
+    return frozenset(ids[each] for each in named) or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +130,18 @@ class Reads:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneAway:
     """One operation that changes who votes at a time, or that looks how the last one ended; all
-    others are reads. `seats`: so many vote in the plan. `turn`: whose it is to leave and to come
-    back; `away`: he has left. `doubt`: nobody knows whether he has. `busy`: who does it now.
-    `tries`: so many more, only to have all back, and nothing beside them; None: endless."""
+    others are reads. `seats`: so many vote in the plan. `leave`: ids of those that leave while they
+    follow; None: all, whoever leads. `leader` of `epoch`: the last one that anybody was told of.
+    `turn`: whose it is to leave and to come back; `away`: he has left. `doubt`: nobody knows
+    whether he has. `busy`: who does it now. `tries`: so many more, only to have all back, and
+    nothing beside them; None: endless."""
 
     met: dict[int, RaftVoter]
     seats: int
     away_ns: int
+    leave: frozenset[int] | None = None
+    leader: int | None = None
+    epoch: int = -1
     turn: int | None = None
     away: bool = False
     doubt: bool = False
@@ -141,19 +181,30 @@ class OneAway:
             return op(READ), True
         if self.away and self.turn is not None:
             return _change("add-voter", self.met[self.turn]), True
-        turn = rng.choice(sorted(self.met)) if self.turn is None else self.turn
-        known = self.met[turn]
+        may = self._may_leave()
+        if not may:
+            return op(READ), False
+        known = self.met[rng.choice(may)]
         return _change("remove-voter", RaftVoter(id=known.id, directory=known.directory)), True
+
+    def _may_leave(self) -> list[int]:
+        """Whose turn it may be, when all vote."""
+        due = set(self.met) if self.turn is None else {self.turn}
+        return sorted(due if self.leave is None else due & self.leave - {self.leader})
 
     def update(self, context: Context, event: Event) -> Generator:
         if event.type == "invoke":
             return self
-        told = event.type == "ok" and event.f == READ
-        shown = VotersView.from_json(event.value).voters if told else ()
-        self.met.update({each.id: each for each in shown if each.addresses})
+        if event.type != "ok" or event.f != READ:
+            return self if event.process != self.busy else self._ended(event, set(), context.time)
+        view = VotersView.from_json(event.value)
+        self.met.update({each.id: each for each in view.voters if each.addresses})
+        after = self
+        if view.leader_epoch > self.epoch:
+            after = replace(self, leader=view.leader, epoch=view.leader_epoch)
         if event.process != self.busy:
-            return self
-        return self._ended(event, {each.id for each in shown}, context.time)
+            return after
+        return after._ended(event, {each.id for each in view.voters}, context.time)
 
     def _ended(self, event: Event, shown: set[int], now_ns: int) -> OneAway:
         """What is known once the operation has ended that others waited for. By a look it is the

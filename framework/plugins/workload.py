@@ -71,3 +71,11 @@ class NeedsMore(Protocol):
 
     def lacking(self) -> str | None:
         """Why it cannot be had here, in a few words that say what would help; None: it can."""
+
+
+@runtime_checkable
+class NamesNodes(Protocol):
+    """A workload whose options name nodes of the cluster."""
+
+    def check_nodes(self, nodes: Sequence[NodeSpec]) -> None:
+        """Before anything is started. Raises `UsageError` for names that fit no node."""

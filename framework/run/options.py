@@ -26,7 +26,7 @@ from framework.plugins.observer import Observer
 from framework.plugins.options import Named, create, named, need_options, options_of
 from framework.plugins.system import NodeSpec, System
 from framework.plugins.targets import check_targets
-from framework.plugins.workload import NeedsMore, Workload
+from framework.plugins.workload import NamesNodes, NeedsMore, Workload
 from framework.run.settings import node_settings
 
 ROOM: Final = 3
@@ -231,6 +231,8 @@ def _workloads(
             )
         elif isinstance(workload, NeedsMore) and (lacks := workload.lacking()) is not None:
             raise UsageError(f"workload {item.name} cannot be had here: {lacks}")
+        if isinstance(workload, NamesNodes):
+            workload.check_nodes(specs)
         found.append(workload)
     if not found:
         raise UsageError(

@@ -14,11 +14,9 @@ from framework.generators import Generator
 from framework.history.event import Json
 from framework.plugins.fault import Fault, Probe, Victims
 from framework.plugins.host import Ability, HostProvider
-from framework.plugins.options import need_positive
-from framework.plugins.schedules import alternate
 from framework.plugins.system import Cluster, NodeSpec
 from framework.plugins.targets import check_targets, pick
-from nemesis.options import targets_of
+from nemesis.options import need_times, schedule, targets_of
 from nemesis.partition import grudges, reach, rules
 from nemesis.partition.grudges import Grudge
 
@@ -35,16 +33,19 @@ _ALONE: Final = {"one": "isolate-one", "leader": "isolate-leader"}
 
 @dataclass(frozen=True, slots=True)
 class PartitionOptions:
-    """`shape`: always this one. `target`: whom to isolate, instead of `--target`, several by +.
-    `interval`: instead of `--interval`, s."""
+    """`shape`: always this one. `target`: whom to isolate, instead of `--target`, several by +; of
+    a bridge, who is in the middle. `interval`: instead of `--interval`, s. `after`: once, so many s
+    after the main phase began, and for `lasts` s (None: to its end), instead of again and again."""
 
     shape: Literal["any", "halves", "one-way", "bridge", "majorities-ring", "isolate"] = "any"
     target: str = ""
     interval: float | None = None
+    after: float | None = None
+    lasts: float | None = None
 
     def __post_init__(self) -> None:
-        need_positive(interval=self.interval)
-        if self.target and self.shape in SHAPES:
+        need_times(self.interval, self.after, self.lasts)
+        if self.target and self.shape in SHAPES and self.shape != "bridge":
             raise ValueError(f"shape={self.shape} is drawn over all nodes and takes no target")
 
 
@@ -152,6 +153,8 @@ class PartitionFault:
     ) -> tuple[str, Grudge]:
         asked = targets_of(self._options.target) or targets
         match self._options.shape:
+            case "bridge" if self._options.target:
+                return "bridge", _bridge(cluster, asked, leader, rng)
             case "any" if not asked:
                 return _any(cluster, leader, rng)
             case "any" | "isolate":
@@ -175,7 +178,18 @@ class Partition:
         return [PartitionFault(self._options)]
 
     def schedule(self, interval_s: float) -> Generator:
-        return alternate(self.name, self._options.interval or interval_s)
+        options = self._options
+        return schedule(self.name, options.interval or interval_s, options.after, options.lasts)
+
+
+def _bridge(
+    cluster: Cluster, targets: Sequence[str], leader: str | None, rng: random.Random
+) -> Grudge:
+    """One of a target's nodes in the middle; any node, where none of them votes."""
+    core, rest = _core(cluster)
+    _, group = pick(cluster, targets, leader, rng)
+    among = [node for node in group if node in core]
+    return grudges.bridge(core, rest, rng, middle=rng.choice(among) if among else None)
 
 
 def _isolated(

@@ -68,9 +68,14 @@ def one_way(core: Sequence[str], rest: Sequence[str], rng: random.Random) -> Gru
     return cut((node, source) for node in deaf for source in heard)
 
 
-def bridge(core: Sequence[str], rest: Sequence[str], rng: random.Random) -> Grudge:
-    """Two sides and one node of the core between them that hears both. Needs a core of 3."""
-    middle, *others = rng.sample(list(core), len(core))
+def bridge(
+    core: Sequence[str], rest: Sequence[str], rng: random.Random, middle: str | None = None
+) -> Grudge:
+    """Two sides and one node of the core between them that hears both: `middle`, or whoever is
+    drawn. Needs a core of 3."""
+    others = rng.sample(list(core), len(core))
+    middle = middle or others[0]
+    others.remove(middle)
     sides = _halves(others, rng)
     _strew(rest, [*sides, [middle]], rng)
     return apart(sides)

@@ -33,6 +33,24 @@ def test_a_partition_of_one_shape(shape: str) -> None:
     assert {plan.shape for plan in plans(f"partition:shape={shape}")} == {shape}
 
 
+@pytest.mark.parametrize(
+    ("target", "among"),
+    [
+        ("c2", {"c2"}),
+        ("leader", {"c1"}),
+        ("followers", {"c2", "c3", "c4", "c5"}),
+        ("b2", {"c1", "c2", "c3", "c4", "c5"}),
+    ],
+)
+def test_who_is_in_the_middle_of_a_bridge(target: str, among: set[str]) -> None:
+    """It drops nobody's packets. A node that does not vote never is."""
+    found = plans(f"partition:shape=bridge,target={target}", targets=["c5"])
+    assert {plan.shape for plan in found} == {"bridge"}
+    middles = [{"c1", "c2", "c3", "c4", "c5"} - plan.to_json().keys() for plan in found]
+    assert all(len(each) == 1 for each in middles)
+    assert set.union(*middles) == among
+
+
 def test_a_partition_of_one_target_whatever_the_command_line_says() -> None:
     found = plans("partition:target=leader", targets=["all"])
     assert {plan.shape for plan in found} == {"isolate-leader"}
@@ -53,7 +71,7 @@ def test_whom_a_fault_against_processes_hits(name: str) -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["pause", "kill", "power"])
+@pytest.mark.parametrize("name", ["partition", "pause", "kill", "power"])
 def test_once_at_a_time_of_its_own(name: str) -> None:
     def operations(text: str) -> list[tuple[str, int]]:
         schedule = time_limit(100, on_nemesis(nemesis(text).schedule(10.0)))
@@ -79,6 +97,8 @@ def test_an_interval_of_its_own(name: str) -> None:
     [
         ("partition:shape=cross", "shape=cross is not one of any, halves, one-way, bridge"),
         ("partition:shape=halves,target=leader", "takes no target"),
+        ("partition:lasts=3", "lasts needs after: when it begins"),
+        ("partition:after=3,interval=2", "it is after, once, or interval, again and again"),
         ("partition:interval=0", "interval=0 is not above 0"),
         ("partition:shape=majorities-ring", "needs 4 nodes that vote"),
         ("partition:target=b7", "unknown target: 'b7'"),

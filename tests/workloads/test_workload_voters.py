@@ -1,6 +1,7 @@
 """The `voters` workload's schedule, against a quorum that does what it is asked for, or not."""
 
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from framework.errors import UsageError
 from framework.generators import clients, phases, simulate, stagger, time_limit
 from framework.history.event import Event
 from framework.plugins.capabilities import CHANGING_VOTERS
@@ -22,11 +24,15 @@ MS = 1_000_000
 @dataclass
 class Quorum:
     """Callable as a completion function. Of changes a share `lost` is done, or is not, and nobody
-    is answered; a share `refused` is not done. `least`: so few ever voted."""
+    is answered; a share `refused` is not done. `least`: so few ever voted. `leaders`: who leads, in
+    turn, each for so many reads as `term`."""
 
     size: int = 3
     lost: float = 0.0
     refused: float = 0.0
+    leaders: Sequence[int] = (1,)
+    term: int = 200
+    reads: int = 0
     rng: random.Random = field(default_factory=lambda: random.Random(5))
 
     def __post_init__(self) -> None:
@@ -36,6 +42,7 @@ class Quorum:
 
     def __call__(self, op: Event, n: int) -> tuple[int, Event]:
         if op.f == READ:
+            self.reads += 1
             return self.rng.randrange(1, 40) * MS, replace(op, type="ok", value=self.view())
         draw, took = self.rng.random(), self.rng.randrange(20, 400) * MS
         if draw < self.refused:
@@ -55,11 +62,15 @@ class Quorum:
         self.voters = self.voters | {voter} if adds else self.voters - {voter}
         self.least = min(self.least, len(self.voters))
 
+    @property
+    def epoch(self) -> int:
+        return self.reads // self.term
+
     def view(self) -> Any:
         addresses = [{"name": "C", "host": "h", "port": 1}]
         return {
-            "leader": 1,
-            "leader_epoch": 1,
+            "leader": self.leaders[self.epoch % len(self.leaders)],
+            "leader_epoch": self.epoch,
             "high_watermark": 1,
             "log_end": 1,
             "voters": [
@@ -85,9 +96,11 @@ def options(size: int) -> WorkloadOptions:
     return WorkloadOptions(seed=1, threads=3, rate=20.0, capabilities=capabilities, nodes=nodes)
 
 
-def run(quorum: Quorum, *, seed: int = 0, seconds: float = 60, away_s: float = 0.5) -> list[Event]:
-    """The main phase, and what follows."""
-    workload, asked = Voters(VotersOptions(away_s=away_s)), options(quorum.size)
+def run(
+    quorum: Quorum, *, seed: int = 0, seconds: float = 60, away_s: float = 0.5, **more: Any
+) -> list[Event]:
+    """The main phase, and what follows. `more`: options of the workload."""
+    workload, asked = Voters(VotersOptions(away_s=away_s, **more)), options(quorum.size)
     main = time_limit(seconds, stagger(1 / 20, workload.generator(asked)))
     generator = clients(phases(main, workload.final_generator(asked)))
     return simulate(generator, threads=3, seed=seed, completion=quorum, max_ops=20_000)
@@ -168,3 +181,61 @@ def _voter(number: int) -> RaftVoter:
 def test_a_time_away_that_cannot_be_is_refused() -> None:
     with pytest.raises(ValueError, match="away_s=-1: it is from 0 to 3600 s"):
         VotersOptions(away_s=-1)
+
+
+def test_for_so_long_all_vote() -> None:
+    events = run(Quorum(), after_s=30.0)
+    first = changes(events)[0].time or 0
+    assert 30_000 * MS <= first < 31_000 * MS
+    assert sum(each.f == READ and (each.time or 0) < first for each in events) > 100
+
+
+def test_those_that_are_named_leave_while_they_follow() -> None:
+    """By the last leader's word that anybody heard of; where none of them follows, nobody."""
+    quorum = Quorum(leaders=(1, 2), term=300)
+    events = run(quorum, seconds=100, leaves="c1+c2")
+    left: dict[int, set[str | None]] = {}
+    leader, epoch = None, -1
+    for each in events:
+        if each.f == READ and each.type == "ok":
+            value: Any = each.value
+            if value["leader_epoch"] > epoch:
+                leader, epoch = value["leader"], value["leader_epoch"]
+        elif each.type == "invoke" and each.f == "remove-voter":
+            assert leader is not None
+            left.setdefault(leader, set()).add(each.key)
+    assert left == {1: {"voter-2"}, 2: {"voter-1"}}, "of three, never the third"
+    assert not changes(run(Quorum(leaders=(3,)), leaves="c3"))
+
+
+def test_who_was_named_is_asked_to_leave_again_when_it_does_not_lead_any_more() -> None:
+    """A change that nobody answered keeps the turn; a leader is not asked all the same."""
+    quorum = Quorum(leaders=(1, 2), term=60, lost=1.0)
+    events = run(quorum, seconds=200, leaves="c2")
+    leader, epoch, asked = None, -1, 0
+    for each in events:
+        if each.f == READ and each.type == "ok":
+            value: Any = each.value
+            if value["leader_epoch"] > epoch:
+                leader, epoch = value["leader"], value["leader_epoch"]
+        elif each.type == "invoke" and each.f == "remove-voter":
+            asked += 1
+            assert (leader, each.key) == (1, "voter-2")
+    assert asked > 3
+
+
+@pytest.mark.parametrize(
+    ("leaves", "wrong"), [("c4", "c4"), ("c1+x", "x"), ("c2+c3+C1", "C1"), ("2", "2")]
+)
+def test_only_who_votes_may_leave(leaves: str, wrong: str) -> None:
+    nodes = options(3).nodes
+    with pytest.raises(UsageError, match=f"leaves={re.escape(leaves)}: {wrong} is no voter"):
+        Voters(VotersOptions(leaves=leaves)).check_nodes(nodes)
+    Voters(VotersOptions(leaves="c1 + c3")).check_nodes(nodes)
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 3601.0])
+@pytest.mark.parametrize("option", ["after_s", "away_s"])
+def test_times_that_no_run_has_are_refused(option: str, wrong: float) -> None:
+    with pytest.raises(ValueError, match=f"{option}={wrong:g}"):
+        VotersOptions(**{option: wrong})

@@ -52,3 +52,11 @@ def test_a_length_that_no_fault_has_is_refused(length_s: float) -> None:
 def test_a_plan_keeps_what_was_asked_for_and_not_the_default() -> None:
     for options in (Options(), Options(concurrency="3n")):
         assert from_json(as_json(options)) == options
+
+
+@pytest.mark.parametrize("wrong", ["n4", "c1"])
+def test_a_workload_is_told_whom_the_cluster_has_before_anything_is_started(wrong: str) -> None:
+    options = {"system": "kafka", "nodes": "3", "settings": ("quorum=dynamic",)}
+    with pytest.raises(UsageError, match=f"{wrong} is no voter .those are: n1, n2, n3."):
+        resolved(workload=f"voters:leaves=n2+{wrong}", **options)
+    assert resolved(workload="voters:leaves=n2+n3", **options).workloads
