@@ -3,7 +3,9 @@
 Creates and deletes go to the brokers in turn, which forward them. `describe` is the
 linearizable read, where the system has one, `metadata` a broker's cache, of which nothing is
 promised but that it does not go back. Few names live at a time, so that operations on one name
-collide; each retires soon, so that the history of one name stays small enough to check.
+collide; each retires soon, so that the history of one name stays small enough to check. Where it is
+asked for, topics are left as they are after some time, and only read: what a fault did to them
+stays to be seen.
 
 Where the system has features with levels, somebody asks for the levels now and then, and to raise
 or to lower one; in the end each broker is asked for them.
@@ -19,6 +21,7 @@ from typing import Final
 from framework.generators import Context, Generator, Offer, Pending, assign, op, phases
 from framework.history.event import Event, Invocation
 from framework.plugins.capabilities import FEATURE_LEVELS
+from framework.plugins.options import need_positive
 from framework.plugins.workload import WorkloadOptions
 from workloads.base import TOPIC_CONFIGS, KafkaWorkload, topic_read
 from workloads.kafka.operations.features import Feature, Features, UpdateFeature
@@ -38,20 +41,24 @@ FEATURE_SHARE: Final = 0.06
 """Of all operations, where the system has levels of features: a few even in a short run."""
 FEATURE_TYPES: Final = ("upgrade", "safe-downgrade", "unsafe-downgrade")
 WEIGHTS: Final = {"create": 6, "delete": 5, "describe": 6, "metadata": 3}
+READS: Final = frozenset({"describe", "metadata"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicsOptions:
     """`live_names`: topics that are worked on at a time. `partitions`, `replicas`: of a topic,
-    at most."""
+    at most. `rest_after_s`: so many s after the first operation no topic is changed any more (None:
+    never)."""
 
     live_names: int = 5
     partitions: int = 3
     replicas: int = 3
+    rest_after_s: float | None = None
 
     def __post_init__(self) -> None:
         at_least(1, live_names=self.live_names, partitions=self.partitions)
         at_least(1, replicas=self.replicas)
+        need_positive(rest_after_s=self.rest_after_s)
 
 
 class Topics(KafkaWorkload):
@@ -104,7 +111,8 @@ class Name:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollingNames:
     """Endless. `next`: the number of the next name. `configures`: some creates do. `features`:
-    those that somebody told of, and the levels that they know."""
+    those that somebody told of, and the levels that they know. `begun_ns`: when the first operation
+    was offered and taken."""
 
     options: TopicsOptions
     weights: Mapping[str, int]
@@ -114,13 +122,18 @@ class RollingNames:
     live: tuple[Name, ...] = ()
     next: int = 0
     taken: int = 0
+    begun_ns: int | None = None
 
     def offer(self, context: Context) -> Offer:
         rng = context.rng(self.taken)
+        if self._rests(context.time):
+            return self._read(context, rng)
+        begun_ns = context.time if self.begun_ns is None else self.begun_ns
         if self.feature_share and rng.random() < self.feature_share:
             chosen = assign(context.fork(self.taken), self._of_features(rng))
-            taken = self.taken if isinstance(chosen, Pending) else self.taken + 1
-            return Offer(chosen, replace(self, taken=taken))
+            if isinstance(chosen, Pending):
+                return Offer(chosen, self)
+            return Offer(chosen, replace(self, taken=self.taken + 1, begun_ns=begun_ns))
         live, number = list(self.live), self.next
         slot = rng.randrange(self.options.live_names)
         while len(live) < self.options.live_names:
@@ -135,7 +148,22 @@ class RollingNames:
         if isinstance(chosen, Pending):
             return Offer(chosen, self)
         live[slot] = replace(live[slot], left=live[slot].left - 1)
-        return Offer(chosen, replace(self, live=tuple(live), next=number, taken=self.taken + 1))
+        after = replace(self, live=tuple(live), next=number, taken=self.taken + 1)
+        return Offer(chosen, replace(after, begun_ns=begun_ns))
+
+    def _rests(self, now_ns: int) -> bool:
+        after_s = self.options.rest_after_s
+        if after_s is None or self.begun_ns is None or not self.live:
+            return False
+        return now_ns >= self.begun_ns + round(after_s * 1e9)
+
+    def _read(self, context: Context, rng: random.Random) -> Offer:
+        """Of a name that lived last: none retires any more, for a new one would have no topic."""
+        reads = {f: weight for f, weight in self.weights.items() if f in READS}
+        f = rng.choices(list(reads), weights=list(reads.values()))[0]
+        chosen = assign(context.fork(self.taken), op(f, key=rng.choice(self.live).name))
+        taken = self.taken if isinstance(chosen, Pending) else self.taken + 1
+        return Offer(chosen, replace(self, taken=taken))
 
     def _of_features(self, rng: random.Random) -> Invocation:
         """A question; or a wish for a level, most of them for one that can be had."""

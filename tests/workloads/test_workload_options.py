@@ -43,3 +43,10 @@ def test_departures_take_some_time() -> None:
     assert GroupsOptions(churn_s=0.5).churn_s == 0.5
     with pytest.raises(ValueError, match="churn_s=0: it is above 0"):
         GroupsOptions(churn_s=0)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, float("nan")])
+def test_topics_rest_after_some_time(wrong: float) -> None:
+    assert TopicsOptions().rest_after_s is None
+    with pytest.raises(ValueError, match=f"^rest_after_s={wrong:g} is not above 0$"):
+        TopicsOptions(rest_after_s=wrong)

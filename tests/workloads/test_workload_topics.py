@@ -151,3 +151,38 @@ def test_names_and_partitions_are_as_asked_for() -> None:
     assert {each["partitions"] for each in created} == {*range(1, 8)}
     assert {each["replication"] for each in created} == {1}
     assert len({event.key for event in history[:60]}) == 2
+
+
+AT_REST = TopicsOptions(rest_after_s=20.0)
+
+
+@pytest.mark.parametrize("capabilities", [CAPABILITIES, CAPABILITIES | {FEATURE_LEVELS}])
+def test_topics_that_rest_are_read_and_left_as_they_are(capabilities: frozenset[str]) -> None:
+    """From that time on; before it, it is the workload that never rests."""
+    rested, other = (
+        [
+            event
+            for event in run(Topics(each), Leveled(), seconds=60, capabilities=capabilities)
+            if event.type == "invoke"
+        ]
+        for each in (AT_REST, TopicsOptions())
+    )
+    assert rested[0].time is not None
+    since_ns = rested[0].time + 20 * 10**9
+    before = [event for event in rested if (event.time or 0) < since_ns]
+    assert before == other[: len(before)]
+    assert {"create", "delete"} <= {event.f for event in before}
+    after = rested[len(before) :]
+    assert len(after) > 600
+    assert {event.f for event in after} == {"describe", "metadata"}
+    names = Counter(event.key for event in after)
+    assert len(names) == LIVE_NAMES, "none of them retires"
+    assert names.keys() <= {event.key for event in before}
+
+
+def test_a_rest_that_begins_at_once_waits_for_names() -> None:
+    able = CAPABILITIES | {FEATURE_LEVELS}
+    for seed in range(40):
+        options = TopicsOptions(rest_after_s=1e-6)
+        history = run(Topics(options), Leveled(), seed=seed, seconds=3, capabilities=able)
+        assert {"describe", "metadata"} <= {event.f for event in history}
