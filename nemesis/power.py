@@ -1,5 +1,6 @@
 """Power: a machine loses it. SIGKILL, then the end of what had been left to the operating system to
-write to the disk is cut off, and a restart to heal.
+write to the disk is cut off, and a restart to heal. Or the disk goes with it, whole: the machine
+comes back with an empty one, formatted anew.
 
 Of each file that the system names (`LeavesUnforced`) what lies behind the bytes that it had forced
 there may be gone: from a byte on that is drawn, so that half a batch may be left, as much as all of
@@ -16,19 +17,37 @@ import random
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Literal
 
-from framework.errors import EngineError
+from framework.errors import EngineError, UsageError
 from framework.history.event import Json
-from framework.plugins.capabilities import UNFORCED
+from framework.plugins.capabilities import FORMATTED_DISKS, UNFORCED
 from framework.plugins.fault import Fault, Injection, Probe, Victims
-from framework.plugins.system import Cluster, LeavesUnforced, Unforced
+from framework.plugins.system import (
+    Cluster,
+    FormatsDisks,
+    LeavesUnforced,
+    NodeSpec,
+    Unforced,
+)
 from nemesis.kill import Killed
 from nemesis.options import targets_of
-from nemesis.processes import ProcessFault, ProcessNemesis
+from nemesis.processes import ProcessFault, ProcessNemesis, ProcessOptions
 
 ACT: Final = "SIGKILL, and what was not forced to the disk is lost"
+DISK_ACT: Final = "SIGKILL, and an empty disk in the place of its own"
 _DRAW_BITS: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class PowerOptions(ProcessOptions):
+    """`loses`: what goes with the power. See `ProcessOptions` for the others."""
+
+    loses: Literal["unforced", "disk"] = "unforced"
+
+    @property
+    def whole_disks(self) -> bool:
+        return self.loses == "disk"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +71,11 @@ class PowerCut(Killed):
 
     def inject(self, cluster: Cluster) -> None:
         Killed.inject(self, cluster)
-        self.cut.update(self.each(lambda node: _lose(cluster, node, self.draws[node])))
+        self.cut.update(self.each(lambda node: self.lose(cluster, node)))
+
+    def lose(self, cluster: Cluster, node: str) -> dict[str, tuple[int, int]]:
+        """Of each file that became shorter, its bytes before and after."""
+        return _lose(cluster, node, self.draws[node])
 
     def probe(self, cluster: Cluster) -> Probe:
         """It bites where the processes are gone, and something with one of them: without that it is
@@ -67,8 +90,54 @@ class PowerCut(Killed):
 
 
 @dataclass(frozen=True, slots=True)
+class DiskLost(PowerCut):
+    """Nodes that lose power and disk. `draws`: the numbers of the disks that they come back with.
+    `cut`: of the directory as a whole."""
+
+    def loses_data(self, cluster: Cluster) -> Collection[str]:
+        return self.pid_files.keys()
+
+    def lose(self, cluster: Cluster, node: str) -> dict[str, tuple[int, int]]:
+        return _replace_disk(cluster, node, self.draws[node])
+
+
+@dataclass(frozen=True, slots=True)
+class DiskFault(ProcessFault):
+    """Loss of whole disks. See `framework.plugins.fault.Fault`. A voter never loses its own: Raft
+    promises nothing for a voter that forgets how it voted."""
+
+    def check(self, nodes: Sequence[NodeSpec]) -> None:
+        ProcessFault.check(self, nodes)
+        voters = {each.name for each in nodes if each.votes} or {each.name for each in nodes}
+        if voters == {each.name for each in nodes}:
+            raise UsageError("power:loses=disk: all nodes vote, and no voter may lose its disk")
+        if named := sorted(voters.intersection(targets_of(self.options.target))):
+            raise UsageError(f"power:loses=disk: {named[0]} votes, and no voter may lose its disk")
+
+    def plan(
+        self, cluster: Cluster, targets: Sequence[str], leader: str | None, rng: random.Random
+    ) -> Injection:
+        """Of those that are aimed at the ones that do not vote; where that is nobody, or nobody is
+        asked for, one that does not."""
+        able = sorted(set(cluster.nodes).difference(cluster.voters()))
+        if targets_of(self.options.target) or targets:
+            shape, aimed = self.victims(cluster, targets, leader, rng)
+            nodes = [node for node in aimed if node in able]
+        else:
+            nodes = []
+        if not nodes:
+            shape, nodes = "one", [rng.choice(able)]
+        files = {node: cluster.pid_file(node) for node in nodes}
+        numbers = {node: rng.randrange(1, 1 << _DRAW_BITS) for node in nodes}
+        return DiskLost(shape, self.act, files, draws=numbers)
+
+    def from_json(self, shape: str, victims: Victims) -> Injection:
+        return _from_json(DiskLost, shape, self.act, victims)
+
+
+@dataclass(frozen=True, slots=True)
 class PowerFault(ProcessFault):
-    """See `framework.plugins.fault.Fault`."""
+    """Loss of what was not forced. See `framework.plugins.fault.Fault`."""
 
     def plan(
         self, cluster: Cluster, targets: Sequence[str], leader: str | None, rng: random.Random
@@ -85,23 +154,33 @@ class PowerFault(ProcessFault):
         )
 
     def from_json(self, shape: str, victims: Victims) -> Injection:
-        files = {node: str(victim["pid_file"]) for node, victim in victims.items()}
-        draws = {node: int(str(victim["draw"])) for node, victim in victims.items()}
-        return PowerCut(shape, self.act, files, draws=draws)
+        return _from_json(PowerCut, shape, self.act, victims)
+
+
+def _from_json(made: type[PowerCut], shape: str, act: str, victims: Victims) -> Injection:
+    files = {node: str(victim["pid_file"]) for node, victim in victims.items()}
+    draws = {node: int(str(victim["draw"])) for node, victim in victims.items()}
+    return made(shape, act, files, draws=draws)
 
 
 class Power(ProcessNemesis):
     """Entry point `power` of `framework.nemeses`."""
 
+    Options = PowerOptions
     name = "power"
-    act = ACT
-    injection = PowerCut
     ends_processes = True
-    requires = frozenset({UNFORCED})
+
+    def __init__(self, options: PowerOptions | None = None) -> None:
+        options = options or PowerOptions()
+        ProcessNemesis.__init__(self, options)
+        self.whole_disks = options.whole_disks
+        self.requires = frozenset({FORMATTED_DISKS if self.whole_disks else UNFORCED})
 
     @property
     def faults(self) -> Sequence[Fault]:
-        return [PowerFault(self.name, self.act, self.injection, self.options, True)]
+        if self.whole_disks:
+            return [DiskFault(self.name, DISK_ACT, DiskLost, self.options, True)]
+        return [PowerFault(self.name, ACT, PowerCut, self.options, True)]
 
 
 def left_after(files: Iterable[Unforced], draw: int) -> dict[str, int]:
@@ -130,6 +209,20 @@ def _lose(cluster: Cluster, node: str, draw: int) -> dict[str, tuple[int, int]]:
         ]
         host.run(["sh"], stdin="\n".join(["set -e", *lines, ""]))
     return {each.path: (each.size, left[each.path]) for each in files if each.path in left}
+
+
+def _replace_disk(cluster: Cluster, node: str, number: int) -> dict[str, tuple[int, int]]:
+    """Put an empty disk in the place of a node's; the bytes on it, before and after. The new one is
+    whole before the old one goes, so that the node starts, whatever becomes of the harness."""
+    system, host = cluster.system, cluster.host(node)
+    if not isinstance(system, FormatsDisks):
+        raise EngineError(f"system {system.name} does not say what is on an empty disk")
+    disk = f"{host.workdir}/{system.disk}"
+    for path, content in system.newly_formatted(cluster, node, number).items():
+        host.write(f"{disk}.new/{path}", content)
+    script = 'set -e; du -sb "$1" | cut -f1; rm -rf "$1"; mv "$1.new" "$1"; du -sb "$1" | cut -f1'
+    before, after = map(int, host.run(["sh", "-c", script, "sh", disk]).out.split())
+    return {system.disk: (before, after)} if after < before else {}
 
 
 def _keeps_unforced(cluster: Cluster, node: str) -> bool:

@@ -15,6 +15,7 @@ REASSIGNMENTS: Final = "partition-reassignments"
 KEPT_LOG_STARTS: Final = "kept-log-starts"
 FEATURE_LEVELS: Final = "feature-levels"
 UNFORCED: Final = "unforced-data"
+FORMATTED_DISKS: Final = "formatted-disks"
 CHANGING_VOTERS: Final = "changing-voters"
 CAPABILITIES: Final[Mapping[str, str]] = {
     "kafka-topics": "topics that Kafka's protocol creates, deletes and lists",
@@ -29,6 +30,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     KEPT_LOG_STARTS: "deletes of records that outlive kills and elections once acknowledged",
     FEATURE_LEVELS: "features whose levels administrators raise, and never lower",
     UNFORCED: "data that it leaves to the operating system to write to the disk",
+    FORMATTED_DISKS: "nodes that start with an empty disk once it is formatted",
     CHANGING_VOTERS: "voters that administrators add and remove while the cluster runs",
     "groups": "consumer groups",
     "transactions": "transactions of producers",

@@ -267,6 +267,20 @@ class LeavesUnforced(Protocol):
 
 
 @runtime_checkable
+class FormatsDisks(Protocol):
+    """A system whose nodes keep all that they store in one directory, and start with an empty one
+    in its place: a disk that broke is replaced, and formatted by whoever runs it (capability
+    `formatted-disks`)."""
+
+    disk: str
+    """That directory, below a node's workdir."""
+
+    def newly_formatted(self, cluster: Cluster, node: str, number: int) -> Mapping[str, bytes]:
+        """Path below that directory -> content, of all files on the disk of that number, any but
+        0, before the node's process starts. Whatever names a disk has another value for each."""
+
+
+@runtime_checkable
 class ObservesNodes(Protocol):
     """A system whose nodes can be read apart, so that several are at once: what it observes of the
     run as a whole, and of each node, is together what it observes."""

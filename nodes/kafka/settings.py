@@ -118,17 +118,19 @@ def cluster_id(seed: int) -> str:
     return _short(f"cluster {seed}")
 
 
-def meta_properties(spec: NodeSpec, seed: int) -> str:
-    """What a formatted data directory says of itself (KIP-631, KIP-858)."""
+def meta_properties(spec: NodeSpec, seed: int, disk: int = 0) -> str:
+    """What a formatted data directory says of itself (KIP-631, KIP-858). `disk`: which one of the
+    node's it is; the first one is 0."""
     return (
         f"version=1\ncluster.id={cluster_id(seed)}\nnode.id={node_id(spec)}\n"
-        f"directory.id={directory_id(spec, seed)}\n"
+        f"directory.id={directory_id(spec, seed, disk)}\n"
     )
 
 
-def directory_id(spec: NodeSpec, seed: int) -> str:
+def directory_id(spec: NodeSpec, seed: int, disk: int = 0) -> str:
     """Of the directory of its data, by which a dynamic quorum knows a voter, too."""
-    return _short(f"directory {seed} {spec.name}")
+    which = f" disk {disk}" if disk else ""
+    return _short(f"directory {seed} {spec.name}{which}")
 
 
 def _short(seed: str) -> str:

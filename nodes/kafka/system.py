@@ -8,7 +8,7 @@ from typing import Final
 
 from framework.evidence.kinds import Evidence
 from framework.history.event import Recorded
-from framework.plugins.capabilities import CHANGING_VOTERS, UNFORCED
+from framework.plugins.capabilities import CHANGING_VOTERS, FORMATTED_DISKS, UNFORCED
 from framework.plugins.dialect import Dialect
 from framework.plugins.host import Image
 from framework.plugins.promise import Promised
@@ -50,7 +50,8 @@ class KafkaSystem(System):
         CHANGING_VOTERS: "less is owed under faults",
     }
     defects: Mapping[str, str] = BREAKS
-    capabilities = capabilities_on((releases.newest(),)) | {UNFORCED}
+    capabilities = capabilities_on((releases.newest(),)) | {UNFORCED, FORMATTED_DISKS}
+    disk = disk.PARTITIONS
 
     def layout(self, nodes: str | None) -> Sequence[NodeSpec]:
         return layout(nodes, one_id=True)
@@ -75,6 +76,7 @@ class KafkaSystem(System):
         changes."""
         given = [settings_of.get(spec.name, {}) for spec in nodes]
         found = capabilities_on([software.asked_for(each).version for each in given])
+        found |= {FORMATTED_DISKS}
         if not all(map(quorum.is_dynamic, given)):
             found -= {CHANGING_VOTERS}
         forced = any(settings.FORCING & each.keys() for each in given)
@@ -164,12 +166,14 @@ class KafkaSystem(System):
             node, cluster.nodes, _addresses(cluster), wanted, workdir=workdir
         )
 
-    def formatted(self, cluster: Cluster, node: str, spec: NodeSpec) -> dict[str, bytes]:
-        """What the directory of a `spec` that runs the software of this node holds before its first
-        start: path -> content."""
+    def formatted(
+        self, cluster: Cluster, node: str, spec: NodeSpec, number: int = 0
+    ) -> dict[str, bytes]:
+        """What the directory of a `spec` that runs the software of this node holds before the first
+        start on a disk of that number: path -> content."""
         wanted = cluster.settings.get(node, {})
         found, command = software.asked_for(wanted), java.command(wanted)
-        meta = settings.meta_properties(spec, cluster.seed)
+        meta = settings.meta_properties(spec, cluster.seed, number)
         files = {f"{disk.PARTITIONS}/meta.properties": meta.encode()}
         made = formatting.bootstrap(found, command)
         if made is not None:
@@ -281,6 +285,11 @@ class KafkaSystem(System):
     def unforced(self, cluster: Cluster, node: str) -> Sequence[Unforced]:
         """The metadata log is forced by voters before they count it (KafkaRaftClient)."""
         return unforced(cluster.host(node), disk.PARTITIONS, {Path(disk.METADATA).name})
+
+    def newly_formatted(self, cluster: Cluster, node: str, number: int) -> Mapping[str, bytes]:
+        """As StorageTool makes it, with an id of its own for the directory (KIP-858)."""
+        files = self.formatted(cluster, node, cluster.nodes[node], number)
+        return {path.removeprefix(f"{self.disk}/"): data for path, data in files.items()}
 
     def extra_broker(
         self, cluster: Cluster, *, broker_id: int, number: int, slot: int

@@ -1,6 +1,6 @@
 """Clusters of small echo servers on real hosts, and clusters that exist only on paper."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Final
@@ -30,9 +30,14 @@ FORCED: Final = 100
 
 class EchoSystem(System):
     """A node that echoes: as much of a system as faults against processes need. Of the file
-    `WRITTEN`, where its directory has one, `FORCED` bytes are forced to the disk."""
+    `WRITTEN`, where its directory has one, `FORCED` bytes are forced to the disk. A disk of its own
+    it has where a test makes one."""
 
     name = "echo"
+    disk = "its disk"
+
+    def newly_formatted(self, cluster: Cluster, node: str, number: int) -> Mapping[str, bytes]:
+        return {"format": f"disk {number}".encode(), "log/first": b""}
 
     def keeps_unforced(self, node: NodeSpec) -> bool:
         return "broker" in node.roles

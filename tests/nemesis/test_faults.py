@@ -5,14 +5,14 @@ import random
 from collections.abc import Callable
 
 import pytest
-from echoes import FORCED, PORT, WRITTEN, Echoes
+from echoes import FORCED, PORT, WRITTEN, Echoes, EchoSystem
 
 from framework.plugins.fault import Fault, Nemesis
 from nemesis.inspect import dropped, process_state
 from nemesis.kill import Kill
 from nemesis.partition import Cut, Partition, grudges
 from nemesis.pause import Pause
-from nemesis.power import Power
+from nemesis.power import DiskLost, Power
 
 GRUDGES = {
     "halves": grudges.halves(["c1", "c2", "c3"], [], random.Random(1)),
@@ -210,6 +210,50 @@ def test_power_that_takes_nothing_along_is_a_kill(echoes: Echoes) -> None:
     finally:
         plan.heal(cluster)
     assert len(host.read(f"{host.workdir}/{WRITTEN}")) == FORCED
+
+
+def test_a_disk_that_is_lost_is_an_empty_one(echoes: Echoes) -> None:
+    """Another one each time."""
+    cluster, host = echoes.cluster, echoes.cluster.host("c2")
+    disk = f"{host.workdir}/{EchoSystem.disk}"
+    names = set()
+    host.write(f"{disk}/format", b"disk 0")
+    for seed in (1, 2):
+        host.write(f"{disk}/log/data", bytes(10_000))
+        plan = DiskLost("one", "act", {"c2": cluster.pid_file("c2")}, draws={"c2": seed})
+        before = cluster.pid("c2")
+        assert plan.probe(cluster).bites is False
+        try:
+            plan.inject(cluster)
+            during = plan.probe(cluster)
+            assert during.bites is True, during.evidence
+            with pytest.raises(ConnectionRefusedError):
+                echoes.answers("c2")
+            seen = host.run(["find", disk, "-type", "f"]).out.splitlines()
+            assert sorted(seen) == [f"{disk}/format", f"{disk}/log/first"]
+            assert during.evidence["c2"]["lost_bytes"] == 10_000
+        finally:
+            plan.heal(cluster)
+        after = plan.probe(cluster)
+        assert after.bites is False, after.evidence
+        assert cluster.pid("c2") != before
+        names.add(host.read(f"{disk}/format"))
+    assert names == {b"disk 1", b"disk 2"}
+
+
+def test_a_disk_that_was_empty_is_not_lost(echoes: Echoes) -> None:
+    cluster, host = echoes.cluster, echoes.cluster.host("c3")
+    disk = f"{host.workdir}/{EchoSystem.disk}"
+    for name, content in EchoSystem().newly_formatted(cluster, "c3", 1).items():
+        host.write(f"{disk}/{name}", content)
+    plan = DiskLost("one", "act", {"c3": cluster.pid_file("c3")}, draws={"c3": 2})
+    try:
+        plan.inject(cluster)
+        assert not cluster.is_running("c3")
+        during = plan.probe(cluster)
+        assert during.bites is False, during.evidence
+    finally:
+        plan.heal(cluster)
 
 
 def test_the_ledger_alone_is_enough_to_heal(echoes: Echoes) -> None:

@@ -9,7 +9,8 @@ from echoes import on_paper, specs
 from framework.errors import UsageError
 from framework.generators import nemesis as on_nemesis
 from framework.generators import simulate, time_limit
-from framework.plugins.fault import Injection, Nemesis
+from framework.plugins.capabilities import FORMATTED_DISKS, UNFORCED
+from framework.plugins.fault import Drastic, Injection, Nemesis
 from framework.plugins.options import create, named
 
 
@@ -105,6 +106,8 @@ def test_an_interval_of_its_own(name: str) -> None:
         ("kill:count=-1", "count=-1 is not above 0"),
         ("kill:lasts=3", "lasts needs after: when it begins"),
         ("power:after=3,interval=2", "it is after, once, or interval, again and again"),
+        ("power:loses=all", "loses=all is not one of unforced, disk"),
+        ("power:loses=disk,target=b1+c2", "c2 votes, and no voter may lose its disk"),
         ("pause:target=observers", "unknown target: 'observers' (known: one, minority"),
         ("pause:shape=one", "nemesis pause has no option 'shape' (it has: target, a text;"),
     ],
@@ -113,3 +116,24 @@ def test_options_that_cannot_be(text: str, says: str) -> None:
     with pytest.raises(UsageError) as caught:
         plans(text, controllers=3)
     assert says in str(caught.value)
+
+
+def test_no_voter_loses_its_disk() -> None:
+    """Whoever is aimed at; of an aim at voters alone one that does not vote is the victim."""
+    hit = [frozenset(plan.to_json()) for plan in plans("power:loses=disk,target=all")]
+    assert set(hit) == {frozenset({"b1", "b2", "b3"})}
+    for targets in ([], ["leader"], ["b2"]):
+        found = plans("power:loses=disk", targets=targets)
+        each = {"b2"} if targets == ["b2"] else {"b1", "b2", "b3"}
+        assert {node for plan in found for node in plan.to_json()} == each
+        assert {len(plan.to_json()) for plan in found} == {1}
+    (fault,) = nemesis("power:loses=disk").faults
+    with pytest.raises(UsageError, match="all nodes vote, and no voter may lose its disk"):
+        fault.check(list(specs(3, 0).values()))
+
+
+def test_what_is_lost_says_what_a_system_has_to_have() -> None:
+    for text, needed in (("power", UNFORCED), ("power:loses=disk", FORMATTED_DISKS)):
+        drastic = nemesis(text)
+        assert isinstance(drastic, Drastic)
+        assert drastic.requires == {needed}

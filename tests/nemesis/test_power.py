@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from framework.errors import EngineError
 from framework.plugins.fault import Drastic, LosesData
 from framework.plugins.system import Unforced
-from nemesis.power import Power, PowerCut, left_after
+from nemesis.power import DiskLost, Power, PowerCut, PowerOptions, left_after
 
 FAULT = Power().faults[0]
 
@@ -90,4 +90,28 @@ def test_a_system_that_does_not_say_what_is_lost_loses_nothing(
     plan = PowerCut("one", "act", {"b1": "node.pid"}, draws={"b1": 1})
     assert list(plan.loses_data(cluster)) == []
     with pytest.raises(EngineError, match="silent does not say what a node may lose"):
+        plan.inject(cluster)
+
+
+def test_a_disk_that_is_lost_is_planned_and_read_back() -> None:
+    (fault,) = Power(PowerOptions(loses="disk")).faults
+    cluster = on_paper(specs(3, 3))
+    plan = fault.plan(cluster, ["brokers"], "c1", random.Random(1))
+    assert isinstance(plan, DiskLost)
+    assert set(plan.loses_data(cluster)) == {"b1", "b2", "b3"}
+    numbers = set(plan.draws.values())
+    assert len(numbers) == 3 and 0 not in numbers, "the first disk is 0"
+    assert fault.from_json(plan.shape, plan.to_json()) == plan
+    again = fault.plan(cluster, ["brokers"], "c1", random.Random(1))
+    assert again == plan
+
+
+def test_a_system_that_does_not_say_what_is_on_an_empty_disk_keeps_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("nemesis.kill._kill", lambda cluster, node: 1)
+    silent: Any = SimpleNamespace(name="silent")
+    cluster = replace(on_paper(specs(1, 1)), system=silent)
+    plan = DiskLost("one", "act", {"b1": "node.pid"}, draws={"b1": 1})
+    with pytest.raises(EngineError, match="silent does not say what is on an empty disk"):
         plan.inject(cluster)

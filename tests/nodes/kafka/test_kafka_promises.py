@@ -28,6 +28,7 @@ DOCS: Final = Path(__file__).parents[3] / "docs" / "kafka-promises.md"
 OF_ALL: Final = {
     *("data-plane", "groups", "kafka-descriptions", "kafka-topics", "metadata-log"),
     *("metadata-log-rules", "snapshots", "topic-configs", "transactions", "unforced-data"),
+    "formatted-disks",
     *("disk:appended", "disk:applied", "disk:epoch-saved", "disk:failed", "disk:log-began"),
     *("disk:log-on-disk", "disk:partition-appended", "disk:partition-log-on-disk"),
     *("disk:partition-offset-saved", "disk:partition-truncated", "disk:snapshot-file"),

@@ -334,3 +334,14 @@ def test_of_logs_that_brokers_force_nobody_knows_what_is_not_on_the_disk(forcing
     assert UNFORCED not in system.capabilities_with(nodes, given)
     assert all(map(system.keeps_unforced, nodes))
     assert sum(map(system.keeps_unforced, layout("3+2", one_id=True))) == 2
+
+
+def test_an_empty_disk_is_the_first_one_but_for_its_id() -> None:
+    """KIP-858: whoever formats a directory gives it an id."""
+    spec = layout("3", one_id=True)[0]
+    first, second, third = (settings.meta_properties(spec, 7, disk) for disk in (0, 1, 2))
+    assert first == settings.meta_properties(spec, 7)
+    lines = [each.splitlines() for each in (first, second, third)]
+    assert lines[0][:-1] == lines[1][:-1] == lines[2][:-1]
+    ids = {each[-1] for each in lines}
+    assert len(ids) == 3 and all(each.startswith("directory.id=") for each in ids)
