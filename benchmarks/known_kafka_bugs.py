@@ -189,11 +189,17 @@ OUT_OF_REACH: Final = (
         "and no fault here delays a single request",
     ),
     (
-        "KAFKA-18106, KAFKA-19522",
-        "eligible leader replicas: what becomes of partitions when a broker comes back from an "
-        "unclean end, and who leads when none is eligible. In 4.0 a new cluster has them off, and "
-        "no setting of a run raises a feature; 4.1 and later, which have them on, are not known "
-        "to have these faults",
+        "KAFKA-19522",
+        "eligible leader replicas: who is last known to lead is elected though he is not there. Of "
+        "4.0, where a run can have them on (`feature.eligible.leader.replicas.version=1`)",
+    ),
+    (
+        "KAFKA-18106",
+        "eligible leader replicas: a broker that comes back from an unclean end is dropped from "
+        "them, and no leader is elected nor leader epoch raised. Mended in 4.0.0, which is the "
+        "first release that has the feature (`BrokerShutdownHandler` in its jars): 3.9.1 has them "
+        "by an internal setting and an unstable metadata.version alone, and promises nothing of "
+        "them",
     ),
 )
 """Issue, and why no run shows it yet. None of them was tried."""

@@ -91,6 +91,6 @@ def broker(
     return [java, *memory, *SMALL, *LOG, *flags, "-cp", f"{libs}/*", MAIN, properties]
 
 
-def tool(java: str, libs: Path, main: str, *arguments: str) -> list[str]:
-    """The command line of one of Kafka's own tools."""
-    return [java, *SMALL, "-cp", f"{libs}/*", main, *arguments]
+def tool(java: str, libs: Path, main: str, *arguments: str, flags: Sequence[str] = ()) -> list[str]:
+    """The command line of one of Kafka's own tools, with `flags` for its Java."""
+    return [java, *SMALL, *flags, "-cp", f"{libs}/*", main, *arguments]

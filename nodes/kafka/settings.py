@@ -8,7 +8,7 @@ from typing import Final
 
 from framework.plugins.system import NodeSpec
 from nodes.adapting.properties import of_layout, refuse
-from nodes.kafka import quorum
+from nodes.kafka import features, quorum
 from nodes.kafka.software import DEFECT, HOME, JAVA_HOME, VERSION
 
 HEAP: Final = "heap"
@@ -100,7 +100,12 @@ def node_settings(
     }
     if quorum.is_dynamic(wanted):
         own[quorum.SERVERS] = quorum.bootstrap_servers(own.pop(quorum.VOTERS))
-    return {**own, **{key: value for key, value in wanted.items() if key not in OURS}}
+    return {**own, **{key: value for key, value in wanted.items() if _is_kafkas(key)}}
+
+
+def _is_kafkas(key: str) -> bool:
+    """A setting that a node's configuration has."""
+    return key not in OURS and not features.is_of_format(key)
 
 
 def text(settings: Mapping[str, str]) -> bytes:

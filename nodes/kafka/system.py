@@ -19,6 +19,7 @@ from nodes.adapting.unforced import unforced
 from nodes.kafka import (
     archive,
     disk,
+    features,
     formatting,
     java,
     quorum,
@@ -31,7 +32,7 @@ from nodes.kafka.defects import agent, tools
 from nodes.kafka.defects.catalogue import BREAKS
 from nodes.kafka.dialect import DIALECT
 from nodes.kafka.extra_broker import PROPERTIES, KafkaExtraBroker
-from nodes.kafka.log_rules import SOFTWARE, releases_of, rules_of
+from nodes.kafka.log_rules import SOFTWARE, features_of, releases_of, rules_of
 from nodes.kafka.promises.made import EXTRA_BROKERS
 from nodes.kafka.promises.table import capabilities_on, promised
 
@@ -83,7 +84,7 @@ class KafkaSystem(System):
         return found if forced else found | {UNFORCED}
 
     def promises(self, plan: Mapping[str, Recorded]) -> Mapping[str, Promised]:
-        return promised(releases_of(plan))
+        return promised(releases_of(plan), on=features_of(plan))
 
     def versions(
         self, nodes: Sequence[NodeSpec], settings_of: Mapping[str, Mapping[str, str]]
@@ -101,11 +102,16 @@ class KafkaSystem(System):
     ) -> None:
         settings.check(nodes, settings_of)
         asked = [settings_of.get(spec.name, {}) for spec in nodes]
-        versions = [software.asked_for(wanted).version for wanted in asked]
+        needed = [software.asked_for(wanted) for wanted in asked]
+        versions = [found.version for found in needed]
         quorum.check(asked, versions)
-        for wanted, version in zip(asked, versions, strict=True):
-            java.check(wanted, version)
+        features.check(asked, versions)
+        for wanted, found in zip(asked, needed, strict=True):
+            java.check(wanted, found.version)
             agent.agent_for(wanted)
+            if (levels := features.asked_for(wanted)).asked:
+                dynamic = quorum.is_dynamic(wanted)
+                formatting.check(found, java.command(wanted), levels, dynamic=dynamic)
 
     def defect_settings(self, defect: str) -> Sequence[str]:
         return (f"{software.DEFECT}={defect}",)
@@ -173,13 +179,14 @@ class KafkaSystem(System):
         start on a disk of that number: path -> content."""
         wanted = cluster.settings.get(node, {})
         found, command = software.asked_for(wanted), java.command(wanted)
+        levels = features.asked_for(wanted)
         meta = settings.meta_properties(spec, cluster.seed, number)
         files = {f"{disk.PARTITIONS}/meta.properties": meta.encode()}
-        made = formatting.bootstrap(found, command)
+        made = formatting.bootstrap(found, command, levels)
         if made is not None:
             files[f"{disk.PARTITIONS}/{formatting.BOOTSTRAP}"] = made
         if quorum.is_dynamic(wanted) and spec.votes:
-            voters = formatting.first_voters(found, command, self._controllers(cluster))
+            voters = formatting.first_voters(found, command, self._controllers(cluster), levels)
             files[f"{disk.PARTITIONS}/{formatting.FIRST_VOTERS}"] = voters
         return files
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from framework.plugins.capabilities import CHANGING_VOTERS, WATCHED_LOG
 from nodes.disk_evidence.disk import GIVEN
+from nodes.kafka.promises.rules import ELIGIBLE_LEADERS
 from nodes.kafka.promises.terms import Bounds, Promise, of
 
 EXTRA_BROKERS: Final = "extra-brokers"
@@ -298,7 +299,7 @@ _BROKERS: Final = (
         name="eligible-leaders",
         says="Who left an ISR that is too small may lead once it is empty, until he registers anew",
         source="KIP-966",
-        bounds=Bounds(since="4.0"),
+        bounds=Bounds(since="4.0", feature=ELIGIBLE_LEADERS),
         bounded_by="documentation of 4.0, Operations: Eligible Leader Replicas",
         clauses=of("isr-chain", "clean-election"),
     ),

@@ -7,6 +7,7 @@ from typing import Final
 
 from framework.plugins import registry
 from framework.plugins.capabilities import DATA_FLOODS, FAULTS, NODE_ANSWERS, unmet
+from nodes.kafka.features import on
 from nodes.kafka.promises.made import MADE
 from nodes.kafka.promises.not_made import NOT_MADE, OWN
 from nodes.kafka.promises.rules import RULES
@@ -17,6 +18,7 @@ from nodes.kafka.releases import versions
 YES: Final = "yes"
 NO: Final = "-"
 NOT_ASKED: Final = "not asked"
+WHERE_ON: Final = "where on"
 _HEAD: Final = """# What Apache Kafka promises
 
 Made by `python -m nodes.kafka.promises > docs/kafka-promises.md`; a test says when that is due.
@@ -28,6 +30,8 @@ judged there. A promise without bounds is one of all releases that can be had, 3
 
 A column is a line of releases; where those differ, it says which. *yes*: promised, and judged in
 runs that have an occasion. *-*: not promised. *not asked*: promised, and nobody here asks for it.
+*where on*: promised to a cluster that begins with the feature, as it does where a run
+[asks for it](kafka.md#levels-of-features).
 """
 _ABOUT_RULES: Final = """`replay-invariants` holds every record against the state below it, by
 these, read in the sources of 3.3.2, 3.4.0, 3.5.2, 3.6.1, 3.7.0, 3.7.1, 3.8.1, 3.9.1, 4.0.1 and
@@ -70,8 +74,9 @@ def applies(clause: str, release: str) -> bool:
 
 def state(promise: Promise, release: str) -> str:
     """What a cell says of one release."""
-    if not promise.bounds.hold((release,)):
-        return NO
+    if not promise.bounds.hold((release,), on(release, {})):
+        named = {promise.bounds.feature}
+        return WHERE_ON if promise.bounds.hold((release,), named) else NO
     asked = promise.asked.hold((release,))
     judged = not promise.clauses or any(applies(each, release) for each in promise.clauses)
     return YES if asked and judged else NOT_ASKED

@@ -31,9 +31,12 @@ def promised(
     releases: tuple[str, ...],
     promises: tuple[Promise, ...] = PROMISES,
     wanting: tuple[NoPromise, ...] = NOT_MADE,
+    *,
+    on: frozenset[str] = frozenset(),
 ) -> Mapping[str, Promised]:
     """`checker/clause` -> what promises it on all of these releases, or why nothing does. What
-    nobody asks for, or only a node could tell of, is not among them."""
+    nobody asks for, or only a node could tell of, is not among them. `on`: the features that the
+    cluster begins with."""
     said = {
         clause: Promised(source=f"Apache Kafka does not promise {each.says}", made=False)
         for each in wanting
@@ -42,10 +45,10 @@ def promised(
     }
     sources: dict[str, dict[str, str]] = {}
     for promise in promises:
-        made, bounds = promise.bounds.hold(releases), promise.bounds.text()
+        made, bounds = promise.bounds.hold(releases, on), promise.bounds.text()
         for clause in promise.clauses:
             if not made:
-                why = f"Apache Kafka promises it {bounds} only ({promise.source})"
+                why = f"Apache Kafka promises it only {bounds} ({promise.source})"
                 said.setdefault(clause, Promised(source=why, made=False))
                 continue
             by = sources.setdefault(clause, {})

@@ -1,6 +1,6 @@
 """What a promise is, and when one is made."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -16,15 +16,21 @@ no client of ours asks for it. not told: it may be promised, and only a node cou
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
     """The releases from `since` on, and before `before`; empty: no bound among those that can be
-    had here (3.3 and later)."""
+    had here (3.3 and later). `feature`: only where a cluster begins with that (KIP-584)."""
 
     since: str = ""
     before: str = ""
+    feature: str = ""
 
-    def hold(self, releases: Iterable[str]) -> bool:
-        """Of every one of these releases; with bounds, of no release that nobody knows."""
+    def hold(self, releases: Iterable[str], on: Set[str] = frozenset()) -> bool:
+        """Of every one of these releases; with bounds, of no release that nobody knows. `on`: the
+        features that the cluster begins with."""
         known = list(releases)
-        return bool(known or not (self.since or self.before)) and all(map(self._holds, known))
+        return (
+            bool(known or not (self.since or self.before))
+            and all(map(self._holds, known))
+            and (not self.feature or self.feature in on)
+        )
 
     def _holds(self, release: str) -> bool:
         return (not self.since or is_since(release, self.since)) and not (
@@ -34,7 +40,8 @@ class Bounds:
     def text(self) -> str:
         """In a few words; empty: no bound."""
         said = [f"since {self.since}"] * bool(self.since)
-        return ", ".join(said + [f"before {self.before}"] * bool(self.before))
+        said += [f"before {self.before}"] * bool(self.before)
+        return ", ".join(said + [f"where {self.feature} is on"] * bool(self.feature))
 
 
 ALWAYS: Final = Bounds()

@@ -163,6 +163,17 @@ def test_bounds_hold_of_every_release_or_not(bounds: Bounds, held: Sequence[bool
     assert tuple(map(bounds.hold, clusters)) == tuple(held)
 
 
+def test_a_bound_by_a_feature_holds_where_a_cluster_begins_with_it() -> None:
+    bounds = Bounds(since="4.0", feature="f")
+    clusters: list[list[str]] = [[], ["3.7.0"], ["4.2.0"], ["3.7.0", "4.2.0"]]
+    assert [bounds.hold(each, {"f", "g"}) for each in clusters] == [False, False, True, False]
+    assert not any(bounds.hold(each, {"g"}) for each in clusters)
+    assert (bounds.text(), Bounds(feature="f").text()) == (
+        "since 4.0, where f is on",
+        "where f is on",
+    )
+
+
 # --- what is said of clauses --------------------------------------------------------------
 
 NEW: Final = Promise(
@@ -212,8 +223,20 @@ def test_a_clause_that_a_release_of_the_cluster_does_not_promise_is_not_made(
 ) -> None:
     said = promised(cluster, (NEW, OLD), NONE)
     assert not said["c/new"].made
-    assert said["c/new"].source == "Apache Kafka promises it since 4.1 only (KIP-9999)"
+    assert said["c/new"].source == "Apache Kafka promises it only since 4.1 (KIP-9999)"
     assert said["c/both"].made and said["c/both"].source == "KIP-1"
+
+
+def test_a_clause_that_a_level_does_not_promise_is_not_made() -> None:
+    levelled = replace(NEW, bounds=Bounds(since="4.0", feature="f"))
+    off = promised(("4.2.0",), (levelled, OLD), NONE)
+    assert off["c/new"].source == (
+        "Apache Kafka promises it only since 4.0, where f is on (KIP-9999)"
+    )
+    assert not off["c/new"].made and off["c/both"].source == "KIP-1"
+    on = promised(("4.2.0",), (levelled, OLD), NONE, on=frozenset({"f"}))
+    assert on["c/new"].made
+    assert on["c/both"].source == "KIP-9999 (since 4.0, where f is on), KIP-1"
 
 
 @pytest.mark.parametrize(
