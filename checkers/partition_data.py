@@ -177,7 +177,7 @@ def partition_data(events: RunEvents) -> Outcome:
         for fetch in fetches
         for offset, value in fetch.records
     ]
-    end = _final_end(fetches)
+    last = _last_read(fetches)
     deleted = any(each.f == "delete" and not each.failed for each in events.operations)
     limits = list(answered_limits(operations))
     deletes = Deletes.of(events, operations)
@@ -206,10 +206,10 @@ def partition_data(events: RunEvents) -> Outcome:
     ]
     found = {claim.value for claim in read}
     nowhere = [each for each in unplaced if produce_of(each)["value"] not in found]
-    if end is not None:
-        findings += _beyond(acknowledged, read, end)
-        findings += _ends(operations, end)
-        findings += _nowhere(nowhere, fetches, end)
+    if last is not None:
+        findings += _beyond(acknowledged, read, last.end)
+        findings += _ends(operations, last.end)
+        findings += _nowhere(nowhere, fetches, last)
     elif acknowledged and not deleted:
         findings += _unreadable(events, acknowledged)
     above = sum(
@@ -223,7 +223,7 @@ def partition_data(events: RunEvents) -> Outcome:
         "read": len(read),
         "fetches": len(fetches),
         "read_above_high_watermark": above,
-        "without_final_read": float(end is None),
+        "without_final_read": float(last is None),
         "unread": len(unread),
     }
     counts: dict[str, Count] = {
@@ -309,16 +309,17 @@ def _successions(fetches: Iterable[Fetch]) -> Iterator[int]:
         consumers.add(consumer)
 
 
-def _final_end(fetches: Iterable[Fetch]) -> int | None:
-    """Where the partition ended in the final phase; None: no final fetch reached its end."""
-    ends = [
-        fetch.end
+def _last_read(fetches: Iterable[Fetch]) -> Fetch | None:
+    """The final fetch that reached the partition's end, where that was furthest, and the last one
+    there; None: none reached it."""
+    reached = [
+        fetch
         for fetch in fetches
         if fetch.operation.phase == FINAL
         and fetch_from(fetch.operation).get("consumer") == FINAL
         and fetch.end >= fetched(fetch.operation).get("high_watermark", fetch.end)
     ]
-    return max(ends, default=None)
+    return max(reached, key=lambda each: (each.end, each.operation.index), default=None)
 
 
 # --- 1, 3: one value an offset, one offset a value ----------------------------------------
@@ -412,22 +413,20 @@ def _beyond(acknowledged: Iterable[Claim], read: Iterable[Claim], end: int) -> I
 
 
 def _nowhere(
-    unplaced: Iterable[Operation], fetches: Sequence[Fetch], end: int
+    unplaced: Iterable[Operation], fetches: Sequence[Fetch], last: Fetch
 ) -> Iterator[Finding]:
     """What was acknowledged before somebody came to the end in the final phase, and stands at no
     offset up to there. Of a log that begins later, or that was read in part, nothing is known."""
-    spans = _spans(fetches)
-    if _log_start(fetches) or (end and spans[0] != (0, max(end, spans[0][1]))):
+    begin, until = _spans(fetches)[0]
+    if _log_start(fetches) or begin > 0 or until < last.end:
         return
-    last = [each for each in fetches if each.operation.phase == FINAL and each.end >= end]
     for produce in unplaced:
-        after = next((each for each in last if produce.precedes(each.operation)), None)
-        if after is not None:
+        if produce.precedes(last.operation):
             yield finding(
                 f"value {produce_of(produce)['value']} was acknowledged by operation "
                 f"{produce.index}, which does not tell at which offset, and is not there: the "
-                f"partition was read from 0 to its end at {end}",
-                [produce, after.operation],
+                f"partition was read from 0 to its end at {last.end}",
+                [produce, last.operation],
                 clause=KEPT.name,
             )
 

@@ -775,7 +775,82 @@ def test_a_log_in_which_there_is_nothing_has_lost_what_was_acknowledged() -> Non
     story = Data()
     story.produce(30, None)
     story.last(0)
-    assert_invalid(partition_data(story.run_events()), "value 30", "to its end at 0")
+    outcome = partition_data(story.run_events())
+    assert_invalid(outcome, "value 30", "to its end at 0")
+    assert (outcome.clauses or {})["readable"] == (0, 1)
+
+
+def lost_if_read(read: Callable[[Data, Callable[[], None]], None]) -> list[str]:
+    """What is said of a value that was promised without an offset, and that no fetch gives.
+    `read`: the log of the others, which calls for the promise."""
+    story = Data()
+    for value in (10, 11, 12, 13):
+        story.produce(value, None, type="info")
+    read(story, lambda: (story.produce(30, None), None)[1])
+    return [each.message for each in partition_data(story.run_events()).findings]
+
+
+def of_a_log_that_is_told_to_begin_later(story: Data, promise: Callable[[], None]) -> None:
+    """By one answer; the other one does not say."""
+    promise()
+    story.fetch(1, consumer="b", log_start=1, high_watermark=2)
+    story.last(0, (1, 11), log_start=None)
+
+
+def of_a_log_with_a_hole(story: Data, promise: Callable[[], None]) -> None:
+    promise()
+    story.fetch(0, (0, 10))
+    story.last(2, (2, 12))
+
+
+def after_the_last_fetch(story: Data, promise: Callable[[], None]) -> None:
+    """Of the end; somebody reads what is below it."""
+    story.last(0, (0, 10), (1, 11))
+    promise()
+    story.fetch(0, (0, 10), consumer="b")
+
+
+@pytest.mark.parametrize(
+    "read", [of_a_log_that_is_told_to_begin_later, of_a_log_with_a_hole, after_the_last_fetch]
+)
+def test_what_was_promised_without_an_offset_may_stand_where_nobody_read(
+    read: Callable[[Data, Callable[[], None]], None],
+) -> None:
+    assert not [each for each in lost_if_read(read) if "value 30" in each]
+
+
+def between_two_fetches_of_one_end(story: Data, promise: Callable[[], None]) -> None:
+    story.last(0, (0, 10), (1, 11))
+    promise()
+    story.last(2)
+
+
+def before_an_answer_that_comes_late(story: Data, promise: Callable[[], None]) -> None:
+    """It has the last records; one that was asked for later has not."""
+    promise()
+    story.phase = "final"
+    late = story.invoke("fetch", KEY, {"consumer": "final", "from": 0})
+    story.last(0, (0, 10))
+    answer = {"records": [[0, 10], [1, 11]], "high_watermark": 2, "position": 2}
+    story.complete(late, "ok", answer)
+
+
+@pytest.mark.parametrize("read", [between_two_fetches_of_one_end, before_an_answer_that_comes_late])
+def test_what_was_promised_without_an_offset_is_below_the_end_that_was_read_afterwards(
+    read: Callable[[Data, Callable[[], None]], None],
+) -> None:
+    (found,) = lost_if_read(read)
+    assert "value 30" in found and "to its end at 2" in found
+
+
+def test_a_beginning_that_is_told_with_records_is_one_that_was_seen() -> None:
+    """Where nobody deleted anything; an answer without records shows none."""
+    story = Data()
+    story.plan["settings"] = {"b1": {"log.retention.ms": "1000"}}
+    story.produce(10, 2)
+    story.fetch(2, log_start=2)
+    story.fetch(2, (2, 10), log_start=2)
+    assert (partition_data(story.run_events()).clauses or {})["deleted"] == 1
 
 
 def test_figures() -> None:
