@@ -655,7 +655,8 @@ def _electors(before: Link, link: Link) -> frozenset[int]:
     completes a reassignment takes the last one in, and may hand over to it at once, where it is no
     replica any more itself."""
     change, joined = link.change, frozenset[int]()
-    if isinstance(change, PartitionCreated) and before.state.leader not in change.replicas:
+    led = before.state.leader
+    if isinstance(change, PartitionCreated) and led not in (NO_LEADER, *change.replicas):
         joined = link.state.isr
     return before.state.isr | frozenset(_eligible(before.change)) | joined
 
@@ -689,8 +690,7 @@ def _needs_a_request(before: Link, after: Link) -> bool:
 def _unled(before: Link, after: Link) -> bool:
     """Others than a new leader come into an ISR that nobody leads, so that nobody could ask."""
     was, is_now = before.state, after.state
-    moved = isinstance(after.change, PartitionCreated)
-    return was.leader == NO_LEADER and not moved and not is_now.isr <= was.isr | {is_now.leader}
+    return was.leader == NO_LEADER and not is_now.isr <= was.isr | {is_now.leader}
 
 
 def _is_no_wish(before: Link, after: Link) -> bool:

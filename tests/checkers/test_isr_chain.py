@@ -148,6 +148,16 @@ def member_that_joins_beside_a_new_leader(story: Story) -> None:
     to_disks(story)
 
 
+@PLANTED.violation("adds [4] to the ISR of version 0")
+def member_that_joins_beside_a_new_leader_though_no_client_plays_the_former_one(
+    story: Story,
+) -> None:
+    """By disks alone: a leader's own wish leaves it where it is."""
+    story.partition(30, 0, [6, 5], partition_id=3, leader=6)
+    story.partition(31, 1, [5, 4], partition_id=3, leader=5, leader_epoch=1)
+    to_disks(story)
+
+
 @PLANTED.violation("to broker 6, which was not in the ISR [4]")
 def first_leader_is_no_member(story: Story) -> None:
     story.partition(30, 0, [4], partition_id=2, leader=6)
@@ -198,6 +208,37 @@ def test_other_replicas_are_asked_for_by_administrators() -> None:
 def other_replicas_in_sync_that_no_leader_asked_for(story: Story) -> None:
     other_replicas(story, (6, [6, 5], BEGUN), (4, [4, 5], DONE))
     story.decide("AlterPartition", source(9, partition=1), [], verdict=95)
+
+
+def test_who_asked_for_the_end_of_a_move_is_not_known_where_nodes_tell_nothing() -> None:
+    story = clean()
+    other_replicas(story, (6, [6, 5], BEGUN), (4, [4, 5], DONE))
+    to_disks(story)
+    assert not judge(story.run_events()).findings
+
+
+UNLED = (-1, [5], BEGUN | {"leader_epoch": 1})
+
+
+@PLANTED.violation("adds [4] to the ISR of version 1")
+def member_that_a_move_takes_in_while_nobody_leads(story: Story) -> None:
+    """Whatever a controller tells of a wish."""
+    other_replicas(story, UNLED, (5, [4, 5], DONE | {"leader_epoch": 2}))
+    story.decide("AlterPartition", source(1, partition=3, broker_id=6), [32])
+
+
+@PLANTED.violation("to broker 4, which was not in the ISR [5]")
+def leader_that_a_move_takes_in_while_nobody_leads(story: Story) -> None:
+    other_replicas(story, UNLED, (4, [4, 5], DONE | {"leader_epoch": 2}))
+    to_disks(story)
+
+
+def test_leader_that_is_elected_uncleanly_comes_into_the_isr_by_that() -> None:
+    """So that it is the election that is wrong, and nothing else."""
+    story = clean()
+    leader_that_a_move_takes_in_while_nobody_leads(story)
+    found = judge(story.run_events()).findings
+    assert [each.clause for each in found] == ["clean-election"]
 
 
 @PLANTED.violation("to broker 7, which was not in the ISR [5, 6]")
