@@ -127,13 +127,15 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """All that is compared. `made`: the changes of the log, each with its record."""
+    """All that is compared. `made`: the changes of the log, each with its record; `ended`: reads in
+    the order of their ends."""
 
     left: CommittedOnDisks
     sets: VoterSets
     asked: Sequence[Asked]
     made: Sequence[tuple[Change, Step]]
     reads: Sequence[Operation]
+    ended: Sequence[Operation]
 
 
 def voter_changes(events: RunEvents) -> Outcome:
@@ -182,7 +184,7 @@ def _run(events: RunEvents) -> Run:
     ]
     made = [(change, step) for step in sets.steps for change in step.changes]
     reads = [each for each in events.operations if each.f == READ and each.ok]
-    return Run(left, sets, asked, made, reads)
+    return Run(left, sets, asked, made, reads, sorted(reads, key=lambda each: each.end or 0))
 
 
 def _voter(change: Operation) -> Voter:
@@ -230,7 +232,7 @@ def _dated(run: Run) -> list[Made]:
     """The changes of the log, each with the end of the first answer by which it was committed."""
     shown: list[tuple[Offset, int]] = []
     """(high watermark, end of the answer that told it first), rising."""
-    for read in sorted(run.reads, key=lambda each: each.end or 0):
+    for read in run.ended:
         high = voters_view(read)["high_watermark"]
         if not shown or high > shown[-1][0]:
             shown.append((high, read.end or 0))
@@ -289,13 +291,12 @@ def _many_at_once(sets: VoterSets) -> Iterator[Finding]:
 
 def _wrongly_told(run: Run) -> Iterator[Finding]:
     """Answers whose voters are in force nowhere in the leader's log, as far as it may reach."""
-    by_end = sorted(run.reads, key=lambda each: each.end or 0)
     acknowledged = list(_acknowledged(run))
     highest: dict[tuple[int, int], int] = defaultdict(int)
     at = 0
     for read in run.reads:
-        while by_end[at].precedes(read):  # none precedes itself
-            before = voters_view(by_end[at])
+        while run.ended[at].precedes(read):  # none precedes itself
+            before = voters_view(run.ended[at])
             led = (before["leader"], before["leader_epoch"])
             highest[led] = max(highest[led], before["high_watermark"])
             at += 1

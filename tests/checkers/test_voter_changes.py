@@ -679,5 +679,6 @@ def test_a_change_is_dated_by_the_first_answer_that_has_committed_it(
         min((read.end for read in reads if read.result["high_watermark"] > offset), default=NEVER)
         for offset in range(8)
     ]
-    dated = _dated(Run(CommittedOnDisks(), VoterSets(), [], made, reads))
+    ended = sorted(reads, key=lambda each: each.end or 0)
+    dated = _dated(Run(CommittedOnDisks(), VoterSets(), [], made, reads, ended))
     assert [each.by for each in dated] == by
