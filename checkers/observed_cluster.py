@@ -36,6 +36,7 @@ from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import NO_LEADER
+from framework.evidence.machine import Machine
 from framework.evidence.run_events import FaultRecord, RunEvents
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
@@ -453,24 +454,18 @@ def _by_node(lists: Iterable[BrokerList]) -> Mapping[str, list[BrokerList]]:
 def _live_listed(
     lists: Sequence[BrokerList], quiet: Sequence[Quiet], events: RunEvents, recovery_ns: int
 ) -> Judgement:
-    brokers, upset = ids_in(events.plan, BROKER), Upset.of(events)
-    machine = events.machines.cluster
+    brokers = ids_in(events.plan, BROKER)
+    patience = Patience(events.machines.cluster, Upset.of(events), recovery_ns)
     findings, compared = [], Counter[str]()
     for peace in quiet:
+        ends = partial(patience.ends, peace.settled)
         owing = [each for each in lists if peace.holds(each.operation)]
         for node, own in _by_node(owing).items():
             compared[node] += len(own)
-
-            def lasts(streak: Lists, of: Lists, settled: bool = peace.settled) -> bool:
-                begin_ns, end_ns = _span(streak[0].operation, streak[-1].operation)
-                whole = settled and len(streak) == len(of)
-                long = machine.gave_ns(begin_ns, end_ns) >= recovery_ns
-                return long or (whole and not upset.at(end_ns))
-
             findings += [
                 _listing(node, "does not tell of", name, number, streak, LIVE_LISTED)
                 for name, number in brokers.items()
-                for streak in _wrong_for_long(own, partial(_keeps_quiet_of, number), lasts)
+                for streak in _wrong_lists(own, partial(_keeps_quiet_of, number), ends)
             ]
     if not quiet:
         return NO_PEACE, findings
@@ -479,6 +474,23 @@ def _live_listed(
 
 
 NO_PEACE: Final = "there was no peace after which brokers owe this"
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """With a list that is wrong in peace."""
+
+    machine: Machine
+    upset: Upset
+    recovery_ns: int
+
+    def ends(self, settled: bool, streak: Lists, of: Lists) -> bool:
+        """After as long as recovery takes; in a cluster that was seen to settle also where no list
+        was ever right, and that is not the machine's doing. `of`: the lists of this peace."""
+        begin_ns, end_ns = _span(streak[0].operation, streak[-1].operation)
+        whole = settled and len(streak) == len(of)
+        long = self.machine.gave_ns(begin_ns, end_ns) >= self.recovery_ns
+        return long or (whole and not self.upset.at(end_ns))
 
 
 Answer = TypeVar("Answer")
@@ -494,15 +506,17 @@ def _streaks(
             yield streak
 
 
-def _wrong_for_long(
-    own: Lists, wrong: Callable[[BrokerList], bool], lasts: Callable[[Lists, Lists], bool]
+def _wrong_lists(
+    own: Lists,
+    wrong: Callable[[BrokerList], bool],
+    counts: Callable[[Lists, Lists], bool] | None = None,
 ) -> Sequence[Lists]:
     """Streaks of all the lists of a node, or else of those of one kind: one may be right, and the
-    other wrong. `lasts`: whether one is of interest, of those."""
+    other wrong. `counts`: whether a streak does, of those lists; None: each does."""
     kinds = ([each for each in own if each.operation.f == f] for f in LISTS)
     for some in (own, *kinds):
-        found = [streak for streak in _streaks(some, wrong) if lasts(streak, some)]
-        if found:
+        streaks = list(_streaks(some, wrong))
+        if found := [each for each in streaks if counts is None or counts(each, some)]:
             return found
     return ()
 
@@ -524,11 +538,10 @@ def _dead_unlisted(lists: Sequence[BrokerList], events: RunEvents, nodes: Nodes)
         compared += len(owing) if dead else 0  # one list is one sighting, however many are gone
         for name in dead:
             for node, own in _by_node(owing).items():
-                wrong = partial(_tells_of, brokers[name])
-                for streak in _wrong_for_long(own, wrong, lambda *_: True):
-                    findings.append(
-                        _listing(node, "tells of", name, brokers[name], streak, DEAD_UNLISTED)
-                    )
+                findings += [
+                    _listing(node, "tells of", name, brokers[name], streak, DEAD_UNLISTED)
+                    for streak in _wrong_lists(own, partial(_tells_of, brokers[name]))
+                ]
     return compared if occasion else NOBODY_DEAD, findings
 
 

@@ -1332,6 +1332,32 @@ def test_findings_name_the_first_and_the_last_answer() -> None:
     assert list(found.operations) == [led[0].index, led[2].index]
 
 
+def test_findings_tell_what_was_listed_last() -> None:
+    story = Asked()
+    for moment, gone in ((0, {"b3"}), (10 * NS, {"b3"}), (20 * NS, set[str]())):
+        story.dead = gone
+        at(story.brokers("b1", without="b2"), moment, moment)
+    (found,) = findings(story)
+    assert found.endswith(": [4, 6]")
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_findings_tell_who_leads_by_the_last_answer(leads: bool) -> None:
+    """All of them list it, and by two, or one, it leads."""
+    story = dead("b3")
+    for isr in (4, 5, 6), (6, 4, 5), (6, 4, 5) if leads else (4, 5, 6):
+        at(story.topic("b1", *isr), 50 * NS, 50 * NS)
+    (found,) = findings(story)
+    assert ("which leads by that" in found) is leads
+
+
+def test_the_id_of_a_leader_may_be_0() -> None:
+    story = Asked()
+    for moment in (0, NS, LONG_NS):
+        at(story.node("c1", leader=0), moment, moment)
+    assert not findings(story)
+
+
 def test_two_leaders_and_two_addresses_are_found_while_a_run_goes_on() -> None:
     story = Asked()
     two_leaders_by_brokers(story)
