@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from planted_runs import OTHER, TOPIC, Story, assert_invalid, assert_valid, show
 from checkers.asked_is_made import AskedIsMade, asked_is_made
 from framework.checking.keyed import outcome_row
 from framework.checking.results import CheckerResult, checker_result
-from framework.evidence.changes import EligibleForgotten
+from framework.evidence.changes import Change, EligibleForgotten, VotersNamed
 from framework.evidence.kinds import Evidence
 from framework.history.event import CompletionType
 from framework.history.pairing import Operation
@@ -141,11 +142,14 @@ def test_clean_run_is_accepted() -> None:
 
 
 @pytest.mark.parametrize("replicas", [[[4, 5], [5, 4]], []])
-@pytest.mark.parametrize("told", [True, False])
-def test_what_kafka_clears_as_it_sets_a_configuration_stands_in_between(
-    replicas: list[list[int]], told: bool
+@pytest.mark.parametrize(
+    "told", [None, partial(EligibleForgotten, topic="u"), partial(VotersNamed, voters=())]
+)
+def test_what_says_nothing_of_a_topic_may_stand_in_between(
+    replicas: list[list[int]], told: Callable[..., Change] | None
 ) -> None:
-    """Kafka does so with `min.insync.replicas` since it has eligible leader replicas."""
+    """Kafka clears who is eligible as it sets `min.insync.replicas`, and the quorum itself may
+    name its voters anywhere."""
     story = LogStory(readers=("c1",))
     create(story, "u", ASKED, NEXT)
     story.topic("u", NEXT)
@@ -155,11 +159,10 @@ def test_what_kafka_clears_as_it_sets_a_configuration_stands_in_between(
         story.new_partition(each, number, NEXT)
     logged(story, "v", FIFTH, *MADE)
     events = story.run_events()
-    if told:
+    if told is not None:
         head = {"node": "c1", "incarnation": "1", "seq": 1, "epoch": story.epoch}
         others = [each for each in events.of(Evidence) if getattr(each, "offset", -1) != cleared]
-        told_so = EligibleForgotten(**head, offset=cleared, topic="u")
-        events = replace(events, evidence=[*others, told_so])
+        events = replace(events, evidence=[*others, told(**head, offset=cleared)])
     outcome = asked_is_made(events)
     assert outcome.figures["log"] == 1
     assert [each.message for each in outcome.findings] == (
