@@ -15,6 +15,7 @@ from framework.evidence.changes import (
     BrokerFenced,
     BrokerLeaving,
     BrokerRegistered,
+    FeatureSet,
     VotersNamed,
 )
 from nodes.kafka.defects.catalogue import DEFECTS
@@ -115,6 +116,34 @@ def test_extra_brokers_and_voters_come_and_go(tmp_path: Path) -> None:
     named = [each for each in told if isinstance(each, VotersNamed)]
     assert {"n1", "n2", "n3"} <= {each.node for each in named}
     assert {2, 3} <= {len(each.voters) for each in named}
+
+
+def test_a_cluster_begins_with_the_levels_that_are_asked_for(tmp_path: Path) -> None:
+    """By its metadata log, on every disk."""
+    asked = {"eligible.leader.replicas.version": 0, "transaction.version": 1}
+    folder = recorded(
+        tmp_path,
+        "levels",
+        system="kafka",
+        nodes="3",
+        nemesis="none",
+        workload="topics",
+        time_limit_s=3,
+        exactly=True,
+        settings=tuple(f"feature.{name}={level}" for name, level in asked.items()),
+        seed=5,
+    )
+    plan = json.loads((folder / "plan.json").read_text())
+    assert {f"feature.{name}" for name in asked} <= plan["settings"]["n1"].keys()
+    found = {
+        node: {each.name: each.level for each in told if each.node == node}
+        for told in ([each for each in left_on_disk(folder) if isinstance(each, FeatureSet)],)
+        for node in {each.node for each in told}
+    }
+    assert found.keys() == {"n1", "n2", "n3"}
+    for node, levels in found.items():
+        assert {name: levels.get(name, 0) for name in asked} == asked, node
+        assert levels["metadata.version"] > 26, node
 
 
 def controls(folder: Path, into: Path) -> None:
