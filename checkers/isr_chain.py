@@ -453,7 +453,7 @@ class Judge:
             elected = before is None or leader != before.state.leader
             if leader != NO_LEADER and elected:
                 self.counts.elections += 1
-                electors = isr if before is None else _electors(before, link)
+                electors = isr if before is None else self._electors(before, link)
                 if electors and leader not in electors and not self.settings.unclean(key[0]):
                     yield finding(
                         f"the record at offset {link.offset} gives {key[0]}/{key[1]} to broker "
@@ -463,6 +463,16 @@ class Judge:
                         clause=CLEAN.name,
                     )
             before = link
+
+    def _electors(self, before: Link, link: Link) -> frozenset[int]:
+        """Of whom the leader of `link` is to be; empty: that is not known. Where the record takes
+        out the last one who was eligible, for his next process registers with it, who was last
+        known to be may lead by that very record (KIP-966)."""
+        known, gone = _electors(before, link), before.change.eligible or ()
+        if before.state.isr or len(gone) != 1 or link.change.eligible != ():
+            return known
+        anew = self.service.comes_anew(link.offset, gone[0])
+        return known | frozenset(before.change.last_eligible) if anew else known
 
     def _joins(self, key: Key, partition: Partition) -> Iterator[Finding]:
         """Steps that only a request makes. Of leaders that clients play all requests are known; of

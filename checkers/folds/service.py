@@ -1,6 +1,6 @@
 """Who is in service by the metadata log, and under which broker epoch: who may be in an ISR."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -59,3 +59,14 @@ class Service:
         gap = bisect_left(self.unknown, standing.by.offset)
         hidden = gap < len(self.unknown) and self.unknown[gap] < offset
         return None if hidden else standing
+
+    def comes_anew(self, offset: int, broker_id: int) -> bool:
+        """Whether a record is of those that register another process of a broker: they begin at
+        the offset that is its epoch, and end with the registration."""
+        own = self.standings.get(broker_id, ())
+        at = bisect_right(own, offset, key=lambda each: each.by.offset)
+        if at in (0, len(own)):
+            return False
+        before, after = own[at - 1], own[at]
+        registered = isinstance(after.by, BrokerRegistered) and after.epoch != before.epoch
+        return registered and after.epoch <= offset

@@ -752,6 +752,50 @@ def test_who_was_last_known_may_lead_where_nobody_is_eligible(
     assert_valid(found) if right else assert_invalid(found, "nor eligible [4]")
 
 
+def registers_behind(
+    broker: int = 4,
+    epoch: int = 72,
+    eligible: Sequence[int] = (4,),
+    then: Sequence[int] | None = (),
+    isr: Sequence[int] = (),
+) -> Story:
+    """Nobody leads t/6, and 5 was last known; then he leads it by a record behind which a process
+    of a broker registers."""
+    story = clean()
+    story.broker(73, broker, epoch)
+    left_by_all(story, 5, None, [*isr])
+    told = {71: (tuple(eligible), (5,)), 72: (None if then is None else tuple(then), ())}
+    story.evidence = [
+        replace(each, eligible=told[each.offset][0], last_eligible=told[each.offset][1])
+        if isinstance(each, PartitionChanged) and each.offset in told
+        else each
+        for each in story.evidence
+    ]
+    return story
+
+
+def test_who_was_last_known_may_lead_by_the_record_that_takes_the_last_eligible_one_out() -> None:
+    """A process of his comes anew, which may have lost what he had."""
+    assert_valid(judge(registers_behind().run_events()))
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        registers_behind(broker=6),
+        registers_behind(epoch=73),
+        registers_behind(epoch=EPOCHS[4]),
+        registers_behind(eligible=(4, 6)),
+        registers_behind(then=(4,)),
+        registers_behind(then=None),
+        registers_behind(isr=(6,)),
+    ],
+    ids=["another", "later", "the same", "one of two", "stays", "not told", "in sync"],
+)
+def test_who_was_last_known_does_not_lead_while_somebody_is_eligible(story: Story) -> None:
+    assert_invalid(judge(story.run_events()), "to broker 5, which was not in the ISR")
+
+
 @pytest.mark.parametrize(
     ("eligible", "isr", "wrong"),
     [

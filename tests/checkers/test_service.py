@@ -86,3 +86,19 @@ def test_a_process_that_registers_again_stays_what_it_was(
 def test_what_nobody_has_the_record_of_may_have_changed_it(unknown: list[int], known: bool) -> None:
     service = Service.of([record(5, IN, 7)], unknown)
     assert stands(service, 10) == ((7, True) if known else None)
+
+
+def test_records_that_register_another_process_begin_at_its_epoch() -> None:
+    before, new = [record(3, NEW, 3), record(5, IN, 3)], [record(9, NEW, 7), record(10, IN, 7)]
+    service = Service.of([*before, *new])
+    anew = [offset for offset in range(12) if service.comes_anew(offset, 4)]
+    assert anew == [7, 8]
+    assert not any(service.comes_anew(offset, 5) for offset in range(12))
+
+
+@pytest.mark.parametrize(
+    ("kind", "epoch"), [(NEW, 3), (OUT, 7), (GONE, 7)], ids=["the same process", "fenced", "gone"]
+)
+def test_other_records_of_a_broker_bring_no_other_process(kind: Kind, epoch: int) -> None:
+    service = Service.of([record(3, NEW, 3), record(5, IN, 3), record(9, kind, epoch)])
+    assert not any(service.comes_anew(offset, 4) for offset in range(12))
