@@ -2,13 +2,12 @@
 
 from typing import Final
 
-from kio.schema.find_coordinator.v3.request import FindCoordinatorRequest
 from kio.schema.offset_commit.v8 import request as commit
 from kio.schema.offset_commit.v8 import response as committed
 from kio.schema.offset_fetch.v7 import request as fetch
 from kio.schema.offset_fetch.v7 import response as fetched
 from kio.schema.types import GroupId, TopicName
-from kio.static.primitive import i8, i32, i64
+from kio.static.primitive import i32, i64
 
 from framework.history.event import Invocation
 from framework.plugins.outcomes import Answer, Ok
@@ -18,11 +17,6 @@ from workloads.kafka.operations.partitions import partition_of
 
 NOTHING: Final = -1
 """OffsetFetch's offset where nothing is committed."""
-
-
-def coordinator_request(group: str) -> FindCoordinatorRequest:
-    """Who coordinates a group."""
-    return FindCoordinatorRequest(key=group, key_type=i8(0))
 
 
 def commit_request(invocation: Invocation) -> commit.OffsetCommitRequest:

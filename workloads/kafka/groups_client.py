@@ -17,7 +17,6 @@ from typing import Final
 
 import tenacity
 from kio.schema.errors import ErrorCode
-from kio.schema.find_coordinator.v3.response import FindCoordinatorResponse
 from kio.schema.join_group.v9.response import JoinGroupResponse
 from kio.schema.offset_fetch.v7.response import OffsetFetchResponse
 from kio.schema.sync_group.v5.response import SyncGroupResponse
@@ -32,10 +31,10 @@ from workloads.kafka.broker_client import BrokerClient
 from workloads.kafka.client import connections
 from workloads.kafka.codec import Codec, expected
 from workloads.kafka.connection import Breakdown, no_answer
+from workloads.kafka.coordinators import GROUP, Coordinators
 from workloads.kafka.group_messages import (
     committed_answer,
     committed_request,
-    coordinator_request,
 )
 from workloads.kafka.instance_messages import (
     EXCHANGES,
@@ -43,7 +42,7 @@ from workloads.kafka.instance_messages import (
     joined_answer,
     sync_request,
 )
-from workloads.kafka.leaders import LOOKUP_S, NoAnswer
+from workloads.kafka.leaders import NoAnswer
 from workloads.kafka.log_client import LogClient
 from workloads.kafka.member_process import (
     LOST,
@@ -105,9 +104,8 @@ class GroupsClient:
         self._log = LogClient(cluster, thread, started)
         self._outcomes = system_of(cluster).dialect().outcomes
         self._brokers = connections(cluster, BROKER, f"groups-{thread}", Codec())
-        self._any = BrokerClient(self._brokers, thread)
-        self._names = {cluster.nodes[node].ids[BROKER]: node for node in self._brokers}
-        self._coordinators: dict[str, str] = {}
+        names = {cluster.nodes[node].ids[BROKER]: node for node in self._brokers}
+        self._coordinators = Coordinators(BrokerClient(self._brokers, thread), names, GROUP)
         self._relay: Relay | None = None
         self._member: MemberProcess | None = None
 
@@ -220,32 +218,15 @@ class GroupsClient:
     def _attempt(self, invocation: Invocation) -> Attempt:
         group = str(invocation.value["group"])
         try:
-            node = self._coordinator(group)
+            node = self._coordinators.find(group)
         except NoAnswer as missing:
             return Attempt(Failure("fail", missing.error), missing.node, again=True)
         result = self._exchanged(invocation, node)
         if isinstance(result, Ok):
             return Attempt(result, node)
         if result.error[0] in MOVED or result.type == "info":
-            self._coordinators.pop(group, None)
+            self._coordinators.forget(group)
         return Attempt(result, node, again=result.type == "fail" and result.error[0] in MOVED)
-
-    def _coordinator(self, group: str) -> str:
-        """The node that coordinates the group. Raises `NoAnswer`."""
-        if group not in self._coordinators:
-            try:
-                node, response = self._any.call(coordinator_request(group), deadline_s=LOOKUP_S)
-            except Breakdown as error:
-                raise NoAnswer(error.code, str(error), error.node) from error
-            found = expected(FindCoordinatorResponse, response)
-            if found.error_code != 0:
-                refusal = refused(found.error_code, found.error_message)
-                raise NoAnswer(refusal.code, refusal.message, node)
-            name = self._names.get(int(found.node_id))
-            if name is None:
-                raise NoAnswer("COORDINATOR_NOT_AVAILABLE", f"{node} knows none", node)
-            self._coordinators[group] = name
-        return self._coordinators[group]
 
     def _exchanged(self, invocation: Invocation, node: str) -> Ok | Failure:
         try:
