@@ -1,10 +1,11 @@
 """Transactions: records polled, and others sent to several partitions, all of them or none.
 
-Each client thread has a transactional producer and a consumer of committed records, librdkafka's,
-in a process of their own. A transaction perhaps polls, sends one record after the other, commits
-how far it read, and ends: committed, aborted, or left open by a producer that goes. Now and then
-another producer comes under the transactional id of somebody, who goes on until he finds out. At
-the end every id is taken over, which aborts what is open, and all is read from the beginning.
+Each client thread has a transactional producer and a consumer of committed records, in a process of
+their own: librdkafka's, or a producer of ours (`producer`). A transaction perhaps polls, sends one
+record after the other, commits how far it read, and ends: committed, aborted, or left open by a
+producer that goes. Now and then another producer comes under the transactional id of somebody, who
+goes on until he finds out. At the end every id is taken over, which aborts what is open, and all is
+read from the beginning.
 
 Requests may be made to arrive late (`late`): their senders have given them up by then, and sent
 them again.
@@ -37,6 +38,7 @@ from workloads.kafka.operations.transactions import (
     brought_nothing,
     transaction,
 )
+from workloads.kafka.producing import ProducerKind
 from workloads.kafka.txn_client import Late, TxnClient, transactional_id
 from workloads.options import at_least
 
@@ -55,7 +57,7 @@ FINAL_ATTEMPTS: Final = 60
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TxnOptions:
     """`partitions`, `replicas`: of each topic. `sends`: of a transaction, at most. `late`: the
-    share of requests of transactions that arrive `late_s` seconds late."""
+    share of requests of transactions that arrive `late_s` seconds late. `producer`: whose it is."""
 
     topics: int = 2
     partitions: int = 2
@@ -63,6 +65,7 @@ class TxnOptions:
     sends: int = 4
     late: float = 0.0
     late_s: float = 2.0
+    producer: ProducerKind = "librdkafka"
 
     def __post_init__(self) -> None:
         at_least(1, topics=self.topics, partitions=self.partitions, replicas=self.replicas)
@@ -125,7 +128,7 @@ class Txn(KafkaWorkload):
 
     def client(self, cluster: Cluster, thread: int) -> Client:
         late = Late(self._options.late, self._options.late_s)
-        return TxnClient(cluster, thread, late, self._started)
+        return TxnClient(cluster, thread, late, self._options.producer, self._started)
 
 
 def assignment(keys: Sequence[str], *, beginning: bool) -> Invocation:

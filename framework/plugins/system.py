@@ -1,18 +1,22 @@
 """A system under test: how to lay it out, install, start, find and stop it."""
 
+from __future__ import annotations
+
 import signal
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from framework.errors import UsageError
 from framework.evidence.kinds import Evidence
 from framework.history.event import Json, Recorded
-from framework.plugins.checker import Table
 from framework.plugins.host import Fleet, Host, Image
 from framework.plugins.kept import keep
 from framework.plugins.promise import Promised
+
+if TYPE_CHECKING:  # clients in processes of their own do without pyarrow, and its threads
+    from framework.plugins.checker import Table
 
 RECOVERY_S: Final = 30.0
 PID_FILE: Final = "node.pid"
@@ -39,7 +43,7 @@ class NodeSpec:
 class Cluster:
     """A laid-out cluster on its hosts: the one handle by which nodes are reached."""
 
-    system: "System"
+    system: System
     fleet: Fleet
     nodes: Mapping[str, NodeSpec]
     seed: int

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from workloads.kafka import transactor
+from workloads.kafka import librdkafka_producer
+from workloads.kafka.librdkafka_producer import LibrdkafkaProducer
 from workloads.kafka.transactor import Transactor, answer
 
 KEYS = ["t/0", "t/1"]
@@ -25,7 +27,7 @@ def servers() -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def one(servers: dict[str, str]) -> Transactor:
-    return Transactor(servers, "one")
+    return Transactor(servers, "one", partial(librdkafka_producer.initialized, servers))
 
 
 def done(who: Transactor, do: str, **arguments: Any) -> Any:
@@ -104,7 +106,8 @@ def test_how_far_a_transaction_read_is_committed_with_it(one: Transactor) -> Non
     done(one, "txn", operations=[["send", key, 20] for key in KEYS], end="commit")
     all_of(one)
     done(one, "assign", keys=KEYS, beginning=True)
-    one._producer = stub = Stub()
+    stub = Stub()
+    one._producer = LibrdkafkaProducer(stub)  # type: ignore[arg-type]
     done(one, "txn", operations=[], end="commit")
     assert stub.offsets == {}, "it read nothing"
     done(one, "txn", operations=[["poll"]] * 5, end="commit")
@@ -113,12 +116,13 @@ def test_how_far_a_transaction_read_is_committed_with_it(one: Transactor) -> Non
 
 def test_a_commit_is_repeated_where_it_may_be(one: Transactor) -> None:
     again = KafkaError(KafkaError._TIMED_OUT, "again", retriable=True)
-    one._producer = Stub(again, again)
+    one._producer = LibrdkafkaProducer(Stub(again, again))  # type: ignore[arg-type]
     assert done(one, "txn", operations=[], end="commit") == []
 
 
 def test_what_became_of_a_commit_that_failed_nobody_knows(one: Transactor) -> None:
-    one._producer = Stub(KafkaError(KafkaError._FENCED, "fenced", fatal=True))
+    stub = Stub(KafkaError(KafkaError._FENCED, "fenced", fatal=True))
+    one._producer = LibrdkafkaProducer(stub)  # type: ignore[arg-type]
     assert failed(one, "txn", operations=[], end="commit") == ("_FENCED", True)
     assert one._producer is None, "another producer takes its place"
 
@@ -129,7 +133,7 @@ def test_without_a_producer_nothing_is_sent(
     def none(_: Any) -> Any:
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no"))
 
-    monkeypatch.setattr(transactor, "Producer", none)
+    monkeypatch.setattr(librdkafka_producer, "Producer", none)
     assert failed(one, "txn", operations=[["send", "t/0", 1]], end="commit") == (
         "_TIMED_OUT",
         False,

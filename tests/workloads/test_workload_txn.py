@@ -18,9 +18,11 @@ from checkers.logs.judge import judge
 from checkers.logs.rows import rows
 from framework.checking.columns import Columns
 from framework.checking.runs import OPERATIONS, add_operation
+from framework.errors import UsageError
 from framework.generators import clients, limit, phases, simulate, stagger
 from framework.history.event import Event
 from framework.history.pairing import Pairing
+from framework.plugins.options import parse_options
 from framework.plugins.workload import WorkloadOptions
 from workloads import txn
 from workloads.kafka.operations.transactions import BEGINNING, END
@@ -214,6 +216,13 @@ def anomalies(findings: str) -> set[str]:
 def test_options_that_cannot_be(wrong: dict[str, Any], why: str) -> None:
     with pytest.raises(ValueError, match=why):
         TxnOptions(**wrong)
+
+
+def test_producers_are_ours_where_that_is_asked_for() -> None:
+    asked = parse_options(TxnOptions, "producer=raw,late=0.1", "workload txn")
+    assert (asked.producer, TxnOptions().producer) == ("raw", "librdkafka")
+    with pytest.raises(UsageError, match="producer=java is not"):
+        parse_options(TxnOptions, "producer=java", "workload txn")
 
 
 def test_what_a_machine_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,8 @@ def stub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]
 def client() -> Iterator[TxnClient]:
     node = NodeSpec(name="b1", roles=frozenset({"broker"}), ports={"client": 1}, ids={"broker": 4})
     with LoopbackServer(lambda _: None) as server:
-        made = TxnClient(cluster_of({"b1": server}, [node], KraftSystem()), 3, Late(0.1, 2.0))
+        cluster = cluster_of({"b1": server}, [node], KraftSystem())
+        made = TxnClient(cluster, 3, Late(0.1, 2.0), "raw")
         yield made
         made.close()
 
@@ -77,6 +78,8 @@ def test_the_program_does_what_is_asked(
     assert [each.value for each in done] == [["t/0"], [polled], [polled], None]
     (configuration, _), *_ = seen = asked(tmp_path)
     assert configuration["id"] == "txn-3" and configuration["delay"]["share"] == 0.1
+    assert (configuration["producer"], configuration["ids"]) == ("raw", [4])
+    assert len(configuration["brokers"]) == 1
     assert [request for _, request in seen] == [
         {"do": "assign", "keys": ["t/0"], "beginning": True},
         {"do": "poll"},

@@ -12,12 +12,20 @@ from kio.static.primitive import TZAwareMicros, i8, i16, i32, i64
 
 NO_PRODUCER: Final = (-1, -1)
 _PREFIX: Final = struct.Struct(">qi")  # base offset, length of what follows
+_TRANSACTIONAL: Final = 0x10
 _CONTROL: Final = 0x20
 
 
-def one_value(value: int, producer: tuple[int, int] = NO_PRODUCER, sequence: int = -1) -> bytes:
+def one_value(
+    value: int,
+    producer: tuple[int, int] = NO_PRODUCER,
+    sequence: int = -1,
+    *,
+    transactional: bool = False,
+) -> bytes:
     """A batch with one record, the value in decimal digits. `producer`: (id, epoch) of an
-    idempotent producer, `sequence` its number for this partition."""
+    idempotent producer, `sequence` its number for this partition. `transactional`: it is part of
+    a transaction."""
     now = datetime.datetime.now(datetime.UTC)
     record = Record(
         attributes=i8(0),
@@ -32,7 +40,7 @@ def one_value(value: int, producer: tuple[int, int] = NO_PRODUCER, sequence: int
         producer_epoch=i16(producer[1]),
         base_sequence=i32(sequence),
         records=(record,),
-        attributes=i16(0),
+        attributes=i16(_TRANSACTIONAL if transactional else 0),
     )
     buffer = io.BytesIO()
     write_new_batch(buffer, batch)

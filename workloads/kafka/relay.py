@@ -43,6 +43,8 @@ class Relay:
 
         self.brokers = [f"{address}:{port}" for address, port in names]
         """As clients of theirs name them."""
+        self.nodes = list(names.values())
+        """In the same order."""
         self._carried = carried
         self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True

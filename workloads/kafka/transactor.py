@@ -1,9 +1,10 @@
-"""A program: a transactional producer and a consumer of committed records, by confluent-kafka.
+"""A program: a transactional producer, and a consumer of committed records by confluent-kafka.
 
     python -m workloads.kafka.transactor CONFIGURATION
 
 It does what each line of its input asks, and answers with a line, as `group_member` does. Its
-producer reads, processes and writes: in one transaction it polls, sends to partitions one after the
+producer is librdkafka's, too, or one in our own codec (`librdkafka_producer`, `raw_producer`). It
+reads, processes and writes: in one transaction it polls, sends to partitions one after the
 other, each acknowledged before the next, commits how far it read, and ends as it is told. What went
 wrong before it asked for the commit never takes effect, and after that nobody knows: it gives that
 producer up, and the next one of its transactional id sees to what was left open.
@@ -15,14 +16,24 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Final, Protocol, cast
+from functools import partial
+from typing import Final, cast
 from urllib.parse import urlsplit
 
-import tenacity
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from framework.history.event import Json, Recorded
-from workloads.kafka import own_network
+from workloads.kafka import librdkafka_producer, own_network, raw_producer
+from workloads.kafka.librdkafka_producer import COMMON, LEAST_S, Record
+from workloads.kafka.operations.partitions import partition_of
+from workloads.kafka.producing import (
+    Initialized,
+    ProducerFailed,
+    ProducerKind,
+    Reader,
+    TransactionalProducer,
+)
+from workloads.kafka.raw_producer import Brokers
 
 COMMIT, ABORT, ABANDON = "commit", "abort", "abandon"
 """How a transaction ends. Abandoned ones are left open, for their time-out or the next producer."""
@@ -32,24 +43,7 @@ INIT_S: Final = 4.0
 SEND_S: Final = 3.0
 POLL_S: Final = 0.2
 ABORT_S: Final = 1.5
-LEAST_S: Final = 0.1
 WRITES: Final = frozenset({"txn", "fence"})
-COMMON: Final = {
-    "socket.timeout.ms": 1000,
-    "socket.connection.setup.timeout.ms": 1000,
-    "reconnect.backoff.ms": 50,
-    "reconnect.backoff.max.ms": 300,
-    "retry.backoff.ms": 50,
-    "topic.metadata.refresh.fast.interval.ms": 100,
-    "log_level": 0,
-}
-PRODUCER: Final = {
-    **COMMON,
-    "linger.ms": 0,
-    "request.timeout.ms": 1000,
-    "delivery.timeout.ms": 2500,
-    "transaction.timeout.ms": 5000,
-}
 CONSUMER: Final = {
     **COMMON,
     "isolation.level": "read_committed",
@@ -58,16 +52,6 @@ CONSUMER: Final = {
     "auto.offset.reset": "earliest",
     "fetch.wait.max.ms": 50,
 }
-
-
-class Record(Protocol):
-    """What the library says of a message that was stored somewhere; of others it may say less."""
-
-    def error(self) -> KafkaError | None: ...
-    def topic(self) -> str: ...
-    def partition(self) -> int: ...
-    def offset(self) -> int: ...
-    def value(self) -> bytes: ...
 
 
 class NotDone(Exception):
@@ -81,10 +65,14 @@ class NotDone(Exception):
 class Transactor:
     """One transactional id, and a consumer that is assigned its partitions."""
 
-    def __init__(self, servers: Mapping[str, str], transactional_id: str) -> None:
-        self._servers, self._id = dict(servers), transactional_id
-        self._producer: Producer | None = None
-        self._consumer = Consumer({**CONSUMER, **servers, "group.id": f"of-{transactional_id}"})
+    def __init__(
+        self, servers: Mapping[str, str], transactional_id: str, initialized: Initialized
+    ) -> None:
+        """`servers`: librdkafka's settings that say where brokers are."""
+        self._id, self._group = transactional_id, f"of-{transactional_id}"
+        self._initialized = initialized
+        self._producer: TransactionalProducer | None = None
+        self._consumer = Consumer({**CONSUMER, **servers, "group.id": self._group})
         self._positions: dict[str, int] = {}
         self._at_end: set[str] = set()
         self._end_s = 0.0
@@ -144,7 +132,7 @@ class Transactor:
         before = dict(self._positions)
         try:
             producer = self._ready()
-            producer.begin_transaction()
+            producer.begin()
             done = [self._step(producer, each) for each in operations]
             if any(each[0] == "poll" for each in operations):
                 self._commit_offsets(producer)
@@ -155,83 +143,39 @@ class Transactor:
             self._leave(abort=end != ABANDON)
             raise NotDone(*_code_and_message(error)) from error
         try:
-            self._commit(producer)
+            producer.commit(self._left(OPERATION_S))
         except Exception:
             self._producer = None
             raise
         return done
 
-    def _ready(self) -> Producer:
+    def _ready(self) -> TransactionalProducer:
         if self._producer is None:
-            self._producer = self._initialized(self._id)
+            self._producer = self._initialized(self._id, INIT_S)
         return self._producer
 
-    def _initialized(self, transactional_id: str) -> Producer:
-        """Whoever had the id is fenced, and what it left open is aborted."""
-        made = Producer({**PRODUCER, **self._servers, "transactional.id": transactional_id})
-        made.init_transactions(INIT_S)
-        return made
-
-    def _step(self, producer: Producer, operation: Recorded) -> Json:
+    def _step(self, producer: TransactionalProducer, operation: Recorded) -> Json:
         if operation[0] == "poll":
             return self.poll()
         _, key, value = operation
-        return ["send", key, [_sent(producer, key, value, self._left(SEND_S)), value]]
+        return ["send", key, [producer.send(key, value, self._left(SEND_S)), value]]
 
-    def _commit_offsets(self, producer: Producer) -> None:
-        offsets = [_partition(key, offset) for key, offset in self._positions.items()]
-        member = self._consumer.consumer_group_metadata()
-        producer.send_offsets_to_transaction(offsets, member, self._left(SEND_S))
-
-    def _commit(self, producer: Producer) -> None:
-        """As the library's users do it: again, as long as it says that it may be."""
-        again = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(_is_retriable),
-            stop=lambda _: time.monotonic() > self._end_s,
-            reraise=True,
-        )
-        again(lambda: producer.commit_transaction(self._left(OPERATION_S)))
+    def _commit_offsets(self, producer: TransactionalProducer) -> None:
+        reader = Reader(self._group, self._consumer.consumer_group_metadata())
+        producer.send_offsets(self._positions, reader, self._left(SEND_S))
 
     def _leave(self, *, abort: bool) -> None:
         """Out of a transaction; a producer that cannot is given up."""
         producer, self._producer = self._producer, None
         if abort and producer is not None:
-            with suppress(KafkaException):
-                producer.abort_transaction(ABORT_S)
+            with suppress(KafkaException, ProducerFailed):
+                producer.abort(ABORT_S)
                 self._producer = producer
 
     def fence(self, transactional_id: str) -> Json:
         """A second producer of somebody's id comes, and goes."""
-        self._initialized(transactional_id)
+        self._initialized(transactional_id, INIT_S)
         return None
-
-
-def _is_retriable(error: BaseException) -> bool:
-    return isinstance(error, KafkaException) and bool(error.args[0].retriable())
-
-
-def _sent(producer: Producer, key: str, value: int, most_s: float) -> int:
-    """The offset of what was sent and acknowledged."""
-    reports: list[tuple[KafkaError | None, Record]] = []
-    topic, partition = _split(key)
-    producer.produce(
-        topic,
-        str(value).encode(),
-        partition=partition,
-        on_delivery=lambda error, message: reports.append((error, cast("Record", message))),
-    )
-    producer.flush(most_s)
-    if not reports:
-        raise NotDone("NOT_DELIVERED", f"{value} to {key} within {most_s:.2g} s")
-    error, message = reports[0]
-    if error is not None:
-        raise KafkaException(error)
-    return int(message.offset())
-
-
-def _split(key: str) -> tuple[str, int]:
-    topic, _, number = key.rpartition("/")
-    return topic, int(number)
 
 
 def _key(topic: str, number: int) -> str:
@@ -239,7 +183,7 @@ def _key(topic: str, number: int) -> str:
 
 
 def _partition(key: str, offset: int | None = None) -> TopicPartition:
-    topic, number = _split(key)
+    topic, number = partition_of(key)
     return (
         TopicPartition(topic, number) if offset is None else TopicPartition(topic, number, offset)
     )
@@ -268,6 +212,13 @@ def answer(transactor: Transactor, request: Mapping[str, Json]) -> Json:
         return {"error": _code_and_message(error), "sent": sent}
 
 
+def _producers(kind: ProducerKind, ids: Sequence[int], brokers: Sequence[str]) -> Initialized:
+    """How one is made that is a client of these brokers."""
+    if kind == "librdkafka":
+        return partial(librdkafka_producer.initialized, {"bootstrap.servers": ",".join(brokers)})
+    return partial(raw_producer.initialized, Brokers(dict(zip(ids, brokers, strict=True))))
+
+
 def main() -> None:
     configuration = json.loads(sys.argv[1])
     brokers = configuration["brokers"]
@@ -277,7 +228,8 @@ def main() -> None:
         addresses = [(host, int(port)) for host, port in (each.split(":") for each in brokers)]
         own_network.enter((str(relay.hostname), int(relay.port or 0)), addresses, delay)
     servers = {"bootstrap.servers": ",".join(brokers)}
-    transactor = Transactor(servers, configuration["id"])
+    initialized = _producers(configuration["producer"], configuration["ids"], brokers)
+    transactor = Transactor(servers, configuration["id"], initialized)
     for line in sys.stdin:
         print(json.dumps(answer(transactor, json.loads(line))), flush=True)
     os._exit(0)  # no farewell

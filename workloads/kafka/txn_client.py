@@ -12,7 +12,9 @@ from framework.plugins.system import Cluster
 from workloads.kafka.log_client import LogClient
 from workloads.kafka.member_process import LOST, MemberFailed, MemberProcess, unanswered
 from workloads.kafka.operations.transactions import BEGINNING, END
+from workloads.kafka.producing import ProducerKind
 from workloads.kafka.relay import Relay
+from workloads.kafka.roles import BROKER
 from workloads.kafka.system import system_of
 
 MODULE: Final = "workloads.kafka.transactor"
@@ -39,9 +41,10 @@ class TxnClient:
         cluster: Cluster,
         thread: int,
         late: Late,
+        producer: ProducerKind = "librdkafka",
         started: Callable[[Invocation], None] = lambda _: None,
     ) -> None:
-        self._cluster, self._thread, self._late = cluster, thread, late
+        self._cluster, self._thread, self._late, self._kind = cluster, thread, late, producer
         self._log = LogClient(cluster, thread, started)
         self._outcomes = system_of(cluster).dialect().outcomes
         self._relay: Relay | None = None
@@ -74,6 +77,8 @@ class TxnClient:
             name = transactional_id(self._thread)
             configuration: Json = {
                 "id": name,
+                "producer": self._kind,
+                "ids": [self._cluster.nodes[each].ids[BROKER] for each in self._relay.nodes],
                 "brokers": self._relay.brokers,
                 "relay": self._relay.url,
                 "delay": {
