@@ -146,11 +146,30 @@ BUGS: Final = (
             "of a transaction's requests is late here, as a network may have it. KIP-890's second "
             "part (4.0) gives each transaction an epoch of its own, for clients that have it: "
             "the client of these runs, librdkafka 2.16, has not, so that 4.2.0 has the fault for "
-            "its users. That it is gone for clients that have it was not tried."
+            "its users."
         ),
         source="https://issues.apache.org/jira/browse/KAFKA-17754",
         releases={"3.9.1": True, "4.2.0": True},
         workload="txn:late=0.15",
+        nemesis="none",
+        time_limit_s=40,
+        rate=60,
+        nodes="3",
+        found_by=("kafka-log", "one-log"),
+    ),
+    Bug(
+        id="KIP-890",
+        title="The same, of a client that has KIP-890's second part",
+        what=(
+            "The run above with a producer in our own codec, which speaks as Kafka's own client "
+            "does: where `transaction.version` is 2, to send adds a partition to the transaction "
+            "(Produce 12, TxnOffsetCommit 5), and the answer to EndTxn 5 has the epoch of the next "
+            "one. What comes late has an older epoch then, and is refused. On a release without "
+            "that it speaks the protocol of before, and its transactions are torn as anybody's."
+        ),
+        source="https://cwiki.apache.org/confluence/display/KAFKA/KIP-890%3A+Transactions+Server-Side+Defense",
+        releases={"3.9.1": True, "4.2.0": False},
+        workload="txn:late=0.15,producer=raw",
         nemesis="none",
         time_limit_s=40,
         rate=60,

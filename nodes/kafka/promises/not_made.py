@@ -199,7 +199,8 @@ _LOGS: Final = (
         instead="promised to clients that send EndTxn 5, for each transaction has an epoch then",
         source="KIP-890; documentation of 4.0, Operations: Transaction Protocol",
         so="librdkafka 2.16 sends EndTxn 1: a late end may break what KIP-98 promises "
-        "([KAFKA-17754](kafka-bugs.md)), and is INVALID",
+        "([KAFKA-17754](kafka-bugs.md)), and is INVALID. `txn:producer=raw` sends EndTxn 5 where "
+        "`transaction.version` is 2",
         bounds=Bounds(since="4.0"),
         bounded_by="documentation of 4.0; EndTxn 5 (messages in the jars: 4.0.0, not 3.9.1)",
     ),
