@@ -2,7 +2,7 @@
 
 The grammar is https://github.com/edn-format/edn, and what else Clojure writes: ratios, `##NaN`,
 namespaced maps, metadata (which is left out), primes in symbols. Symbols and tags of any name are
-read; none is looked up.
+read; none is looked up. A key of a map, or an element of a set, that is there twice is an error.
 
 What a form becomes is one-to-one but for what Clojure itself calls equal (vectors and lists):
 
@@ -19,6 +19,7 @@ What a form becomes is one-to-one but for what Clojure itself calls equal (vecto
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -181,18 +182,30 @@ def _map(items: list[Json]) -> Json:
     if len(items) % 2:
         raise ValueError("a map has as many values as keys")
     each = iter(items)
-    return {
+    found: dict[str, Json] = {
         name if type(name) is str and name[:1] == ":" else _json(name): value
         for name, value in zip(each, each, strict=True)
     }
+    if 2 * len(found) != len(items):
+        raise ValueError(_twice("a map", "key", items[::2]))
+    return found
 
 
 def _set(items: list[Json]) -> Json:
-    numbers = [item for item in items if type(item) is int]
+    numbers = {item for item in items if type(item) is int}
     if len(numbers) == len(items):
-        return {"#set": sorted(set(numbers))}
+        return {"#set": sorted(numbers)}
     by_text = {_json(item): item for item in items}
+    if len(by_text) != len(items):
+        raise ValueError(_twice("a set", "element", items))
     return {"#set": [by_text[text] for text in sorted(by_text)]}
+
+
+def _twice(whole: str, part: str, items: Iterable[Json]) -> str:
+    """Of keys or elements that are not all different."""
+    counts = Counter(item if type(item) is str else _json(item) for item in items)
+    ((text, _),) = counts.most_common(1)
+    return f"{whole} has the {part} {text:.40} twice; each may be there once"
 
 
 _json: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
@@ -228,7 +241,10 @@ def _in_namespace(name: str, items: list[Json]) -> Json:
     (form,) = items
     if not isinstance(form, dict) or any(key[0] == "#" for key in form):
         raise ValueError(f"#:{name} needs a map")
-    return {_qualified(key, name): value for key, value in form.items()}
+    names = [_qualified(key, name) for key in form]
+    if len(set(names)) != len(names):
+        raise ValueError(_twice("a map", "key", names))
+    return dict(zip(names, form.values(), strict=True))
 
 
 def _qualified(key: str, name: str) -> str:

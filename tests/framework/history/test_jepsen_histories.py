@@ -141,6 +141,7 @@ READ = op("invoke", 0, "read", "nil")
         (("; nothing\n",), None, "no operations"),
         (("{:type :inv\n", READ), 1, "not EDN, or cut short (it is not closed)"),
         ((")\n",), 1, "not EDN, or cut short (')' closes nothing)"),
+        ((READ.replace("}", ", :f :write}"),), 1, "(a map has the key :f twice; each may be"),
         ((READ, "17\n"), 2, "17 is no operation; one is a map such as {:index 0"),
         ((READ, "#{1}\n"), 2, "is no operation"),
         ((READ, '"text" [1]\n'), 2, "is no operation"),
