@@ -37,10 +37,10 @@ from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import NO_LEADER
 from framework.evidence.machine import Machine
-from framework.evidence.run_events import FaultRecord, RunEvents
+from framework.evidence.run_events import FaultRecord, RunEvents, voters
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
-from framework.plugins.capabilities import NODE_ANSWERS
+from framework.plugins.capabilities import NODE_ANSWERS, VOTER_CHANGES
 from framework.plugins.checker import LEDGER, Clause, Count, Finding
 from framework.plugins.outcomes import CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST
 
@@ -148,8 +148,19 @@ LET_GO: Final = Clause(
     blind="leaders that are deposed where nobody asks, or for less time than it takes to fence a "
     "broker",
 )
+ALL_VOTE: Final = Clause(
+    name="all-vote",
+    says="A leader that tells of those who vote tells of each once, and of nobody else",
+    compares="answers of leaders that tell of voters, held against the plan",
+    floor=4,
+    because="a leader tells it in each round, through several nodes; four are two rounds",
+    sources=(LEDGER,),
+    blind="leaders that tell of no voter at all; where voters come and go (there it is "
+    "voter-changes' question, of what clients were told)",
+)
 CLAUSES: Final = (
     ONE_LEADER,
+    ALL_VOTE,
     NO_WAY_BACK,
     COMMITTED_KEPT,
     LET_GO,
@@ -172,6 +183,7 @@ def observed_cluster(events: RunEvents) -> Outcome:
     quiet = quiet_times(events)
     judgements: dict[Clause, Judgement] = {
         ONE_LEADER: _one_leader(views, nodes),
+        ALL_VOTE: _all_vote(views, events.plan),
         NO_WAY_BACK: _no_way_back(views, Lives(events.faults)),
         COMMITTED_KEPT: _committed_kept(views),
         LET_GO: _let_go(events, views),
@@ -201,13 +213,14 @@ Judgement: TypeAlias = tuple[Count, Sequence[Finding]]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """The quorum by an answer. `leader`: -1, there is none. `end`: of the leader's log; None: not
-    told."""
+    told. `voters`: as it names them, maybe one twice; empty: it names none."""
 
     operation: Operation
     leader: int
     epoch: int
     high_watermark: int
     end: int | None
+    voters: Sequence[int] = ()
 
     def __str__(self) -> str:
         return (
@@ -238,6 +251,7 @@ def _views(observations: Iterable[Operation]) -> Iterator[View]:
                 epoch=reported["leader_epoch"],
                 high_watermark=reported["high_watermark"],
                 end=end if end >= 0 else None,
+                voters=[number for number, _ in reported.get("voters") or ()],
             )
 
 
@@ -285,6 +299,30 @@ def _one_leader(views: Iterable[View], nodes: Nodes) -> Judgement:
 
 
 ONE_NODE: Final = "the cluster is one node"
+
+
+def _all_vote(views: Iterable[View], plan: Mapping[str, Recorded]) -> Judgement:
+    """A quorum that nobody may change is the plan's, in every answer."""
+    ids = ids_in(plan, CONTROLLER)
+    members = sorted(ids[name] for name in voters(plan) if name in ids)
+    if VOTER_CHANGES in (plan.get("provides") or ()) or not members:
+        return NOT_FIXED, ()
+    answers = [each for each in views if each.voters]
+    wrong = [each for each in answers if sorted(each.voters) != members]
+    findings = [
+        finding(
+            f"leader {each.leader} in epoch {each.epoch} tells, by {each.operation.node} "
+            f"(operation {each.operation.index}), that {sorted(each.voters)} vote, and {members} "
+            "do",
+            [each.operation],
+            clause=ALL_VOTE.name,
+        )
+        for each in wrong[:1]
+    ]
+    return len(answers), findings
+
+
+NOT_FIXED: Final = "who votes may change, or the plan does not say who does"
 
 
 @dataclass(frozen=True, slots=True)
@@ -787,5 +825,5 @@ class ObservedCluster(RunChecker):
     )
     requires = frozenset({NODE_ANSWERS})
     clauses = CLAUSES
-    live = (ONE_LEADER, ONE_ADDRESS)
+    live = (ONE_LEADER, ALL_VOTE, ONE_ADDRESS)
     check_run = RunCheck(observed_cluster, observations=True, nemesis=True, faults=True)

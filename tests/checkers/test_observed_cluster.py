@@ -162,6 +162,40 @@ def two_leaders_of_an_epoch_that_is_over(story: Asked) -> None:
     story.quorum("b1", leader=3, leader_epoch=1)
 
 
+def votes(story: Asked, *voters: int) -> None:
+    """The leader of epoch 2 tells that these do."""
+    ends = [[voter, story.end] for voter in voters]
+    story.ask("b1", "describe-quorum", {**story._view(), "voters": ends})
+
+
+@PLANTED.violation("leader 2 in epoch 2 tells, by b1", "[1, 2] vote, and [1, 2, 3] do")
+def a_voter_is_left_out_of_one_answer(story: Asked) -> None:
+    votes(story, 2, 1)
+
+
+@PLANTED.violation("[1, 2, 3, 4] vote")
+def a_broker_is_told_to_vote(story: Asked) -> None:
+    votes(story, 1, 2, 3, 4)
+
+
+@PLANTED.violation("[1, 2, 2, 3] vote")
+def a_voter_is_told_twice(story: Asked) -> None:
+    votes(story, 1, 2, 2, 3)
+
+
+def test_voters_that_may_change_are_not_held_against_the_plan() -> None:
+    story = clean()
+    votes(story)
+    assert judged(CHECKER, story).verdict is Verdict.VALID, "one that names none tells nothing"
+    votes(story, 3, 1, 2)
+    assert judged(CHECKER, story).verdict is Verdict.VALID, "in any order"
+    votes(story, 1, 2)
+    assert judged(CHECKER, story).verdict is Verdict.INVALID
+    story.plan = {**story.plan, "provides": ["voter-changes"]}
+    result = judged(CHECKER, story)
+    assert result.verdict is Verdict.VALID and clause_of(result, "all-vote").verdict is None
+
+
 @PLANTED.violation("the leader epoch of c3, though it was not restarted, went back")
 def an_epoch_goes_back(story: Asked) -> None:
     story.node("c3", leader=1, leader_epoch=1)
@@ -841,7 +875,8 @@ def test_answers_that_overlap_are_in_no_order() -> None:
     story.quorum("b1", high_watermark=9)
     late = story.invoke("describe-quorum", None, node="b2")
     story.quorum("b1")
-    reported = {"leader": 1, "leader_epoch": 1, "high_watermark": 9, "voters": [[1, 9]]}
+    ends = [[voter, 9] for voter in VOTERS]
+    reported = {"leader": 1, "leader_epoch": 1, "high_watermark": 9, "voters": ends}
     story.observations.append(story.complete(late, "ok", reported))
     story.observations.sort(key=lambda each: each.index)
     assert not observed_cluster(story.run_events()).findings
@@ -939,6 +974,7 @@ def test_what_is_counted_is_what_could_differ() -> None:
     story.brokers("b2")
     counts = {each.name: each.compared for each in judged(CHECKER, story).clauses}
     assert counts == {
+        "all-vote": 2,
         "one-leader": 3,  # c2, b1 and b2 after c1
         "no-way-back": 5,  # epochs and high watermarks of c1 and c2, and of the leader
         "committed-kept": 2,
@@ -1006,7 +1042,8 @@ def test_nodes_that_are_both(nodes: int) -> None:
         for name in names:
             story.node(name)
             story.ask(name, "describe-cluster", {"brokers": listed})
-        story.quorum("n1")
+        ends = [[voter, story.end] for voter in range(1, nodes + 1)]
+        story.ask("n1", "describe-quorum", {**story._view(), "voters": ends})
         story.wait(2000)
     result = judged(CHECKER, ended_of(story))
     assert result.verdict is Verdict.VALID, result.note

@@ -189,7 +189,7 @@ _QUORUM: Final = (
         says="Nodes tell anybody of the quorum, the cluster and its topics",
         source="KIP-836, KIP-700, KIP-4",
         capabilities=frozenset({"kafka-descriptions"}),
-        clauses=of("observed-cluster", "heard", "one-address"),
+        clauses=of("observed-cluster", "all-vote", "heard", "one-address"),
     ),
     Promise(
         name="snapshots",
