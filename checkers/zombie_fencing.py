@@ -13,8 +13,9 @@ less; so by disks only those are accused that cannot have led before that record
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
+from checkers.folds.asked import SILENCE
 from checkers.folds.commit_dates import CommitDates, commit_dates
 from checkers.folds.decisions import Kind, begun_by, decided_on_stale, name_of
 from checkers.folds.disk_logs import DISK_KINDS, CommittedOnDisks, committed_on_disks
@@ -24,7 +25,7 @@ from checkers.folds.leases import served_without_lease, serving
 from checkers.folds.operations import is_zombie
 from checkers.folds.served_cut_off import served_cut_off
 from checkers.folds.shown_ends import SHOWS, ShownEnd
-from checkers.folds.values import conditional
+from checkers.folds.values import cluster_view, conditional
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -50,6 +51,8 @@ from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Co
 STARTS: Final = ("start", "restart", "bounce", "replace")
 """Operations that end with a broker's process that is active, and say under which epoch."""
 FS: Final = ("heartbeat", "alter-isr", *SHOWS, *ASKED, *STARTS)
+TOPICS: Final = "describe-topics"
+"""What the observer asks brokers for: their metadata."""
 NO_EPOCH: Final = -1
 NOBODY: Final = ReplicaId(-1)
 OCCASIONS: Final = frozenset({OR.join(("zombie-requests", BROKER_LEASES, *evidence_of(Decided)))})
@@ -60,12 +63,14 @@ REFUSED: Final = Clause(
     name="refused",
     says="A request is refused that carries an older broker epoch, leader epoch or version than "
     "was acknowledged, or stood in the committed log, before it began",
-    compares="answers to requests that carried something older, or came from a zombie",
+    compares="answers of nodes to requests that carried something older, or came from a zombie",
     floor=2,
     because="one may be refused for another reason",
     sources=(CLIENTS, LEDGER, DISKS, EVENTS),
     blind="a request of a broker that no client plays; where disks alone show what was newer, one "
-    "to a node that had led before, or that began before anybody was shown the log so far",
+    "to a node that had led before, or that began before anybody was shown the log so far; what a "
+    "request did all the same that was refused, or not answered (effects-once, isr-chain); why it "
+    "was refused; generations of processes that never told theirs",
 )
 DECIDED: Final = Clause(
     name="decided",
@@ -167,11 +172,11 @@ def _clients(events: RunEvents, disks: "_OnDisks") -> tuple[list[Finding], list[
     carried something of which nothing shows that it was current; how many the rest were; and how
     many answers could have been such."""
     operations = sorted(events.operations, key=lambda each: each.index)
-    known = _Known(operations, events.of(Change))
+    known = _Known([*operations, *events.observations], events.of(Change))
     stale, unproven, current, judged = [], [], 0, 0
     for operation in operations:
         newest = known.before(operation)
-        if not operation.ok and not operation.failed:
+        if not operation.ok and (not operation.failed or operation.error_code in SILENCE):
             continue
         carried = list(_carried(operation))
         behind = [
@@ -338,12 +343,23 @@ def _shown(operation: Operation) -> Iterator[Generation]:
         where = _where(value["topic_id"], value["partition"])
         yield Generation(("leader epoch", where), result["leader_epoch"], operation)
         yield Generation(("version", where), result["partition_epoch"], operation)
-    elif operation.f in ("describe", "follow"):
-        for shown in result.get("partitions") or ():
-            where = _where(result.get("topic_id"), shown["partition"])
+    elif operation.f in (*SHOWS, "metadata"):
+        yield from _of_topic(result.get("topic_id"), result.get("partitions"), operation)
+    elif operation.f == TOPICS:
+        for topic in cluster_view(operation).get("topics") or ():
+            yield from _of_topic(topic["topic_id"], topic["partitions"], operation)
+
+
+def _of_topic(
+    topic_id: object, partitions: Sequence[Mapping[str, Any]] | None, operation: Operation
+) -> Iterator[Generation]:
+    """A broker's metadata may be late, and never early: what they show has been committed."""
+    for shown in partitions or ():
+        where = _where(topic_id, shown["partition"])
+        if "leader_epoch" in shown:
             yield Generation(("leader epoch", where), shown["leader_epoch"], operation)
-            if "partition_epoch" in shown:
-                yield Generation(("version", where), shown["partition_epoch"], operation)
+        if "partition_epoch" in shown:
+            yield Generation(("version", where), shown["partition_epoch"], operation)
 
 
 def _broker(broker_id: object) -> Kind:

@@ -224,6 +224,18 @@ def epoch_that_only_the_log_shows_to_be_over(story: Story) -> None:
     story.heartbeat(4, 3)
 
 
+@pytest.mark.parametrize("code", ["CONNECTION_FAILED", "CONNECTION_LOST", "CLIENT_TIMED_OUT"])
+def test_zombies_that_nobody_answered_were_not_refused(code: str) -> None:
+    story = Story(plan={**Story().plan, "capabilities": ["disk:applied"]})
+    story.heartbeat(4, -1, answered=8)
+    for _ in range(6):
+        story.heartbeat(4, 3, zombie="replay", type="fail", error=code)
+    assert judged(ZombieFencing(), story).verdict is Verdict.UNKNOWN
+    for _ in range(2):
+        story.heartbeat(4, 3, zombie="replay", type="fail", error="STALE_BROKER_EPOCH")
+    assert judged(ZombieFencing(), story).verdict is Verdict.VALID
+
+
 # --- by the log on disks ------------------------------------------------------------------
 
 VOTERS = ("c1", "c2", "c3")
@@ -707,6 +719,18 @@ def answered(f: str, result: Any, type: CompletionType = "ok") -> Callable[[Stor
 LATER = {"leader_epoch": 5, "leader": 4, "partition_epoch": 4, "isr": [4]}
 
 
+def metadata(**told: Any) -> Callable[[Story], Any]:
+    return lambda story: story.op(
+        "metadata", "t", None, {"topic_id": TOPIC, "partitions": [{"partition": 0, **told}]}
+    )
+
+
+def observed(topic_id: str = TOPIC, **told: Any) -> Callable[[Story], Any]:
+    """A broker tells the observer of a topic."""
+    topic = {"name": "t", "topic_id": topic_id, "partitions": [{"partition": 0, **told}]}
+    return lambda story: story.ask("b1", "describe-topics", {"brokers": [], "topics": [topic]})
+
+
 @pytest.mark.parametrize(
     ("show", "ask", "says"),
     [
@@ -721,6 +745,9 @@ LATER = {"leader_epoch": 5, "leader": 4, "partition_epoch": 4, "isr": [4]}
         (lambda story: story.describe("t", shown(4, [4])), alters(3), "version 4"),
         (lambda story: story.follow("t", shown(4, [4])), alters(3), "version 4"),
         (lambda story: story.broker(0, 4, 8), beats(3), "broker epoch 8"),
+        (metadata(leader_epoch=5), alters(3, leader_epoch=4), "leader epoch 5"),
+        (observed(leader_epoch=5), alters(3, leader_epoch=4), "leader epoch 5"),
+        (observed(leader_epoch=5, partition_epoch=4), alters(3, leader_epoch=5), "version 4"),
     ],
 )
 def test_what_shows_a_generation(
@@ -740,6 +767,11 @@ def test_what_shows_a_generation(
         (started("start", broker_id=4), beats(3)),
         (started("start", broker_epoch=8), beats(3)),
         (answered("metadata", {"partitions": [{"partition": 0}]}), alters(3)),
+        (metadata(leader_epoch=5), alters(3, leader_epoch=5)),
+        (observed(leader_epoch=5), alters(3, leader_epoch=5)),
+        (observed(OTHER, leader_epoch=5), alters(3, leader_epoch=4)),
+        (observed(), alters(3)),
+        (lambda story: story.ask("b1", "describe-topics", {"brokers": []}), alters(3)),
         (answered("describe", {"partitions": None}), alters(3)),
         (answered("describe", {"partitions": [{"partition": 0, "leader_epoch": 0}]}), alters(3)),
         (beats(8), alters(3, isr_epochs=[-1])),
