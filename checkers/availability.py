@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from checkers.folds.asked import Asked, Flags, Places, Times, asked_of, grouped
-from checkers.folds.peace import Stretch, owed_in
+from checkers.folds.peace import FOREVER_NS, Stretch, owed_in
 from checkers.folds.streaks import TRIES, Judge, Streak, limits
 from framework.checking.findings import concluded, finding
 from framework.checking.keyed import Outcome
@@ -42,7 +42,8 @@ FLOOR: Final = 10
 """Successes a kind, on average: with fewer, hardly two of a kind are under way at once, or one on
 each side of a fault, and no checker had anything to compare. Of a kind by itself a quarter of those
 that were asked for will do, so many at most: some are asked for once or twice in a run, as the
-creation of what is worked on, and of others most are refused for good reasons. What failed while a
+creation of what is worked on, and of others most are refused for good reasons. Of what nobody
+refused, and was in vain in peace, a tenth as many at least succeed. What failed while a
 fault held is not counted, nor what was refused because of who asked: workloads ask as former
 members on purpose."""
 SHOWN: Final = 10
@@ -58,8 +59,10 @@ KINDS: Final = Clause(
     "asked for, but for a kind that was asked for fewer than ten times and never succeeded, if "
     "fewer than three could: the others met faults, or were refused because of who asked",
     sources=(CLIENTS, LEDGER),
-    blind="what recovers just within the bound, however often; kinds that nobody asks for while "
-    "they are out; kinds that are out, and hardly asked for but under faults",
+    blind="what recovers just within the bound, however often, and what is answered late; kinds "
+    "that nobody asks for while they are out, or fewer than three; kinds that are out, and hardly "
+    "asked for but under faults; what differs within a kind, as objects that are no partitions, "
+    "or produces by their acks",
 )
 PARTITIONS: Final = Clause(
     name="partitions",
@@ -67,9 +70,10 @@ PARTITIONS: Final = Clause(
     compares="kinds of use of a partition that succeeded",
     floor=2,
     because="with one alone it is the kind that is stuck; this run needs all that were tried in "
-    "peace, and more than twice",
+    "peace, and more than twice, and none of them in vain to the end, from "
+    "the final reads on or, for as long as the bound in peace, from the first fault on",
     sources=(CLIENTS, LEDGER),
-    blind="partitions that nobody asks in peace",
+    blind="partitions that nobody asks in peace, or for too short a time in all",
 )
 NODES: Final = Clause(
     name="nodes",
@@ -79,7 +83,8 @@ NODES: Final = Clause(
     because="with one alone all is stuck; this run needs all that were asked in peace, and more "
     "than twice: who was asked while it started, and then not again, need only answer the observer",
     sources=(CLIENTS, LEDGER),
-    blind="nodes that no client asks, as most of those that vote",
+    blind="nodes that no client asks, as most of those that vote; a node that answers some kinds "
+    "of operations and not others, or nothing but errors, where others do what it does not",
 )
 
 
@@ -121,7 +126,8 @@ def availability(
     for window in windows:
         figures |= _recovery(writes, window, elections)
     bound_s = _bound_s(events.plan, options)
-    stuck, longest = _stuck(asked, events, Judge(bound_s, events.machines.cluster))
+    judge = Judge(bound_s, events.machines.cluster)
+    stuck, longest = _stuck(asked, events, judge)
     findings = _told(stuck, asked, rows, bound_s)
     signs, few = _signs(asked, calm, events)
     outcome = concluded(len(asked), findings, {**figures, **longest})
@@ -129,7 +135,7 @@ def availability(
         outcome = replace(outcome, verdict=Verdict.UNKNOWN, note="; ".join(few))
     counts = {
         KINDS.name: signs,
-        PARTITIONS.name: _partitions(asked, calm),
+        PARTITIONS.name: _partitions(asked, calm, events, judge),
         NODES.name: _nodes(asked, calm, events),
     }
     return replace(outcome, clauses=counts)
@@ -237,11 +243,12 @@ def _signs(asked: Asked, calm: Flags, events: RunEvents) -> tuple[Count, list[st
     tried = asked.counted(main)
     succeeded = Counter(asked.counted(main & asked.done))
     fair = Counter(asked.counted(main & (asked.done | (calm & ~asked.unfit))))
+    lost = Counter(asked.counted(main & calm & ~asked.done & ~asked.refused))
     few = []
     rare = {f for f, count in tried.items() if count < FLOOR and fair[f] < min(TRIES, count)}
     judged = [f for f in sorted(tried) if succeeded[f] or f not in rare]
     for f in judged:
-        count, least = tried[f], max(1, min(FLOOR, fair[f] // 4))
+        count, least = tried[f], max(1, min(FLOOR, fair[f] // 4), lost[f] // 10)
         if succeeded[f] < least:
             few.append(f"{succeeded[f]} of {count} {f} ({least} at least)")
     if succeeded.total() < FLOOR * len(tried):
@@ -249,21 +256,26 @@ def _signs(asked: Asked, calm: Flags, events: RunEvents) -> tuple[Count, list[st
     processes = int(of_processes.sum())
     if processes and not (of_processes & asked.ok).any():
         few.append(f"0 of {processes} that start and end processes (1 at least)")
-    gone = list(_never_again(asked, clients, calm, events))
+    gone = list(_never_again(asked, clients & _since_first_fault(asked, events), calm))
+    mute = list(_never_again(asked, clients & ~asked.main, calm))
     notes = [f"too little succeeded to judge the run: {', '.join(few)}"] if few else []
     notes += [f"never again after the first fault: {', '.join(gone)}"] if gone else []
+    notes += [f"never once it was to have settled: {', '.join(mute)}"] if mute else []
     due = 2 * (len(judged) + bool(tried) + bool(processes))
-    return (due - len(few) - len(gone), due), notes
+    return (max(0, due - len(few) - len(gone) - len(mute)), due), notes
 
 
-def _never_again(asked: Asked, clients: Flags, calm: Flags, events: RunEvents) -> Iterator[str]:
-    """What was tried in vain from the first fault on, to the end: all of it, or else kinds, if they
-    were tried in peace, too. Whether it is stuck is another question, for which the run may be too
-    short."""
-    first_ns = min((each.since_ns for each in events.faults), default=None)
-    if first_ns is None:
-        return
-    after = clients & (asked.began_ns >= first_ns)
+def _since_first_fault(asked: Asked, events: RunEvents) -> Flags:
+    """None, where there was no fault."""
+    first_ns = min((each.since_ns for each in events.faults), default=FOREVER_NS)
+    after: Flags = asked.began_ns >= first_ns
+    return after
+
+
+def _never_again(asked: Asked, after: Flags, calm: Flags) -> Iterator[str]:
+    """What was tried in vain from a moment on, to the end: all of it, or else kinds, if they were
+    tried in peace, too. Whether it is stuck is another question, for which the run may be too
+    short. `after`: those from then on."""
     tries = int(after.sum())
     if tries >= TRIES and not (after & asked.done).any():
         yield f"all of {tries} operations"
@@ -274,17 +286,33 @@ def _never_again(asked: Asked, clients: Flags, calm: Flags, events: RunEvents) -
             yield f"{f}, of which {count} were tried"
 
 
-def _partitions(asked: Asked, calm: Flags) -> Count:
-    """Of kinds of use of a partition, so many as succeeded, of those that were tried in peace."""
+def _partitions(asked: Asked, calm: Flags, events: RunEvents, judge: Judge) -> Count:
+    """Of kinds of use of a partition, so many as were answered ok, of those that were tried in
+    peace; not those that ended for good, with the first fault or before the final reads."""
     own = np.flatnonzero(asked.are(PARTITION_FS) & ~asked.zombie)
     if not len(own):
         return "nobody asked for a partition"
     _, use = np.unique(
         asked.f[own] * np.int64(len(asked.keys)) + asked.key[own], return_inverse=True
     )
-    worked = np.bincount(use[asked.done[own]], minlength=len(own)) > 0
+    worked = np.bincount(use[asked.ok[own]], minlength=len(own)) > 0
     tried = np.bincount(use[calm[own]], minlength=len(own)) >= TRIES
-    return int(worked.sum()), int((worked | tried).sum())
+    over = _never_again_done(asked, own, use, calm, ~asked.main)
+    since = _since_first_fault(asked, events)
+    stretches = [each for each in owed_in(events) if each.calm]
+    adding_up = replace(judge, shortest=0.0)
+    for number in np.flatnonzero(_never_again_done(asked, own, use, calm, since)):
+        mine = own[(use == number) & since[own]]
+        over[number] |= judge.is_stuck(adding_up.worst(asked, mine, stretches, asked.done))
+    return int((worked & ~over).sum()), int((worked | tried).sum())
+
+
+def _never_again_done(asked: Asked, own: Places, use: Places, calm: Flags, after: Flags) -> Flags:
+    """Which uses were tried in peace, of operations from a moment on, and then not done."""
+    tried = np.bincount(use[(calm & after)[own]], minlength=len(own)) >= TRIES
+    done = np.bincount(use[(asked.done & after)[own]], minlength=len(own)) > 0
+    found: Flags = tried & ~done
+    return found
 
 
 def _nodes(asked: Asked, calm: Flags, events: RunEvents) -> Count:

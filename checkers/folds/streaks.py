@@ -33,11 +33,12 @@ class Streak:
 @dataclass(frozen=True, slots=True)
 class Judge:
     """`bound_s`: for so long service that is owed may fail; a stretch in which it did for less than
-    a third of that proves nothing, longer ones add up till something succeeds. Time counts that
-    the machine gave."""
+    a part of that (`shortest`) proves nothing, longer ones add up till something succeeds. Time
+    counts that the machine gave."""
 
     bound_s: float
     machine: Machine = UNMEASURED
+    shortest: float = 1 / 3
 
     def worst(
         self,
@@ -73,7 +74,7 @@ class Judge:
         first = _firsts(vain.streak, at)
         last = np.append(first[1:], len(at)) - 1
         now_ns = self.machine.gave_each_ns(begin_ns[last], ended_ns[last])
-        least_ns = round(self.bound_s * 1e9 / 3)
+        least_ns = round(self.bound_s * 1e9 * self.shortest)
         of_streak = _firsts(vain.streak[first])
         owed_ns = np.add.reduceat(np.where(now_ns >= least_ns, now_ns, 0), of_streak)
         longest_ns = np.maximum.reduceat(now_ns, of_streak)

@@ -19,7 +19,7 @@ from checkers.availability import (
 )
 from checkers.folds.asked import SILENCE
 from checkers.folds.operations import is_zombie
-from checkers.folds.peace import Stretch, owed
+from checkers.folds.peace import FOREVER_NS, Stretch, owed
 from checkers.folds.streaks import TRIES
 from framework.checking.findings import concluded, finding
 from framework.checking.keyed import Outcome
@@ -46,14 +46,17 @@ def availability(events: RunEvents, options: AvailabilityOptions) -> Outcome:
     }
     for window in windows:
         figures |= _recovery(operations, window, elections)
-    findings, stuck = _stuck(operations, events, _bound_s(events.plan, options))
+    ends = (each.completed_ns or each.began_ns for each in operations)
+    bound_s = _bound_s(events.plan, options)
+    judge = Judge(bound_s, max(ends, default=0), events.machines.cluster)
+    findings, stuck = _stuck(operations, events, judge)
     signs, few = _signs(operations, events)
     outcome = concluded(len(operations), findings, {**figures, **stuck})
     if outcome.verdict is Verdict.VALID and few:
         outcome = replace(outcome, verdict=Verdict.UNKNOWN, note="; ".join(few))
     counts = {
         KINDS.name: signs,
-        PARTITIONS.name: _partitions(operations, events),
+        PARTITIONS.name: _partitions(operations, events, judge),
         NODES.name: _nodes(operations, events),
     }
     return replace(outcome, clauses=counts)
@@ -160,11 +163,14 @@ def _signs(operations: Sequence[Operation], events: RunEvents) -> tuple[Count, l
         for each in main
         if _succeeded(each) or (peace.holds(each) and each.asserts not in OF_THE_ASKER)
     )
+    lost = Counter(
+        each.f for each in main if peace.holds(each) and not _succeeded(each) and not _refused(each)
+    )
     few = []
     rare = {f for f, count in asked.items() if count < FLOOR and fair[f] < min(TRIES, count)}
     judged = [f for f in sorted(asked) if succeeded[f] or f not in rare]
     for f in judged:
-        count, least = asked[f], max(1, min(FLOOR, fair[f] // 4))
+        count, least = asked[f], max(1, min(FLOOR, fair[f] // 4), lost[f] // 10)
         if succeeded[f] < least:
             few.append(f"{succeeded[f]} of {count} {f} ({least} at least)")
     if succeeded.total() < FLOOR * len(asked):
@@ -172,21 +178,20 @@ def _signs(operations: Sequence[Operation], events: RunEvents) -> tuple[Count, l
     processes = [each for each in operations if each.f in PROCESS_FS]
     if processes and not any(each.ok for each in processes):
         few.append(f"0 of {len(processes)} that start and end processes (1 at least)")
-    gone = list(_never_again(clients, events))
+    first_ns = min((each.since_ns for each in events.faults), default=FOREVER_NS)
+    gone = list(_never_again([each for each in clients if each.began_ns >= first_ns], events))
+    mute = list(_never_again([each for each in clients if each.phase != "main"], events))
     notes = [f"too little succeeded to judge the run: {', '.join(few)}"] if few else []
     notes += [f"never again after the first fault: {', '.join(gone)}"] if gone else []
+    notes += [f"never once it was to have settled: {', '.join(mute)}"] if mute else []
     due = 2 * (len(judged) + bool(asked) + bool(processes))
-    return (due - len(few) - len(gone), due), notes
+    return (max(0, due - len(few) - len(gone) - len(mute)), due), notes
 
 
-def _never_again(operations: Sequence[Operation], events: RunEvents) -> Iterator[str]:
-    """What was tried in vain from the first fault on, to the end: all of it, or else kinds, if they
-    were tried in peace, too. Whether it is stuck is another question, for which the run may be too
+def _never_again(after: Sequence[Operation], events: RunEvents) -> Iterator[str]:
+    """What was tried in vain from a moment on, to the end: all of it, or else kinds, if they were
+    tried in peace, too. Whether it is stuck is another question, for which the run may be too
     short."""
-    first_ns = min((each.since_ns for each in events.faults), default=None)
-    if first_ns is None:
-        return
-    after = [each for each in operations if each.began_ns >= first_ns]
     if len(after) >= TRIES and not any(map(_succeeded, after)):
         yield f"all of {len(after)} operations"
         return
@@ -196,7 +201,7 @@ def _never_again(operations: Sequence[Operation], events: RunEvents) -> Iterator
             yield f"{f}, of which {len(own)} were tried"
 
 
-def _partitions(operations: Iterable[Operation], events: RunEvents) -> Count:
+def _partitions(operations: Iterable[Operation], events: RunEvents, judge: "Judge") -> Count:
     """Of kinds of use of a partition, so many as succeeded, of those that were tried in peace."""
     uses: dict[tuple[str, str], list[Operation]] = defaultdict(list)
     for each in operations:
@@ -205,9 +210,21 @@ def _partitions(operations: Iterable[Operation], events: RunEvents) -> Count:
     if not uses:
         return "nobody asked for a partition"
     peace = Peace(events)
-    worked = {use for use, own in uses.items() if any(map(_succeeded, own))}
+    worked = {use for use, own in uses.items() if any(each.ok for each in own)}
     tried = {use for use, own in uses.items() if peace.held_in(own) >= TRIES}
-    return len(worked), len(worked | tried)
+    first_ns = min((each.since_ns for each in events.faults), default=FOREVER_NS)
+    calm = [each for each in owed(events.faults, events.plan.get("nodes") or {}) if each.calm]
+    adding_up = replace(judge, shortest=0)
+    over = set()
+    for use, own in uses.items():
+        final = [each for each in own if each.phase != "main"]
+        after = [each for each in own if each.began_ns >= first_ns]
+        if peace.held_in(final) >= TRIES and not any(map(_succeeded, final)):
+            over.add(use)
+        ended = peace.held_in(after) >= TRIES and not any(map(_succeeded, after))
+        if ended and judge.is_stuck(adding_up.worst(after, calm, _succeeded)):
+            over.add(use)
+    return len(worked - over), len(worked | tried)
 
 
 def _nodes(operations: Iterable[Operation], events: RunEvents) -> Count:
@@ -296,6 +313,7 @@ class Judge:
     bound_s: float
     end_ns: int
     machine: Machine = UNMEASURED
+    shortest: float = 1 / 3
 
     def worst(
         self,
@@ -309,7 +327,7 @@ class Judge:
         answered. While a fault holds a refusal may be right, as of a topic with more replicas than
         there are brokers just now; not so if the `whole` system does nothing else."""
         begins = [each.begin_ns for each in stretches]
-        least_ns = round(self.bound_s * 1e9 / 3)
+        least_ns = round(self.bound_s * 1e9 * self.shortest)
         worst, streak, answered_ns = Streak(0, least_ns, self.machine), None, 0
         for each in sorted(operations, key=self._ended_ns):
             ended_ns = self._ended_ns(each)
@@ -348,7 +366,7 @@ class Judge:
 
 
 def _stuck(
-    operations: Sequence[Operation], events: RunEvents, bound_s: float
+    operations: Sequence[Operation], events: RunEvents, judge: Judge
 ) -> tuple[list[Finding], dict[str, float]]:
     """What is stuck: all of it, or else kinds of operations, partitions and nodes; and of each
     kind, for how long it was at most.
@@ -361,8 +379,6 @@ def _stuck(
     calm = [each for each in stretches if each.calm]
     clients = [each for each in operations if each.f not in PROCESS_FS]
     honest = [each for each in clients if not is_zombie(each)]
-    ends = (each.completed_ns or each.began_ns for each in operations)
-    judge = Judge(bound_s, max(ends, default=0), events.machines.cluster)
     kinds = {
         f: judge.worst(_telling(mine), stretches, _succeeded)
         for f, mine in _grouped(honest, lambda each: each.f)

@@ -1119,3 +1119,98 @@ class Counted(OperationRows):
 
     def __iter__(self) -> Iterator[Operation]:
         raise AssertionError("all of them became objects")
+
+
+# --- lies that none of the rules above sees -------------------------------------------------
+
+
+def used(story: Story, seconds: float, *fails: str) -> Story:
+    """Four times a second both kinds, a fetch, and produces, but of some partitions."""
+    for _ in range(round(seconds * 4)):
+        ask(story, 0.25, works=BOTH)
+        story.op("fetch", "log-0/0", node="b2")
+        for key in ("log-0/0", "log-0/2"):
+            vain = {"type": "info", "error": "CLIENT_TIMED_OUT"}
+            story.op("produce", key, **(vain if key in fails else {}))
+    return story
+
+
+def in_short_peace(rounds: int, *fails: str) -> Story:
+    """Between faults of a second there are four of peace: too few to prove anything."""
+    story = used(reported(), 5)
+    for _ in range(rounds):
+        fault(story, lambda: used(story, 1, *fails), victims={"c1": {}})
+        used(story, 4, *fails)
+    return story
+
+
+@pytest.mark.parametrize(("rounds", "verdict"), [(3, Verdict.VALID), (5, Verdict.UNKNOWN)])
+def test_partition_that_is_never_served_again_between_many_faults(
+    rounds: int, verdict: Verdict
+) -> None:
+    """12 s in all are less than the bound, and may be bad luck; 20 s are not."""
+    story = in_short_peace(rounds, "log-0/2")
+    assert judged(story).verdict is verdict, judged(story).note
+    if verdict is Verdict.UNKNOWN:
+        assert clauses_of(story)["partitions"] == (2, 3)
+    assert judged(used(story, 0.25)).verdict is Verdict.VALID, "it was, in the end"
+
+
+def test_partition_that_answers_all_that_it_is_not_there_was_never_served() -> None:
+    story = used(clean(), 1)
+    for _ in range(3):
+        gone = {"type": "fail", "error": "NO", "ext": {"asserts": "absent"}}
+        story.op("produce", "log-0/7", **gone)
+    assert judged(story).verdict is Verdict.UNKNOWN
+    story.op("produce", "log-0/7")
+    assert judged(story).verdict is Verdict.VALID
+
+
+def ending(*acts: Callable[[Story], object]) -> CheckerResult:
+    """The final phase has three of each."""
+    story = clean()
+    story.final()
+    for _ in range(3):
+        for act in acts:
+            act(story)
+    return judged(story)
+
+
+def test_partition_that_gives_nothing_in_the_end() -> None:
+    def reads(key: str, **vain: Any) -> Callable[[Story], object]:
+        return lambda story: story.op("fetch", key, **vain)
+
+    vain = {"type": "info", "error": "CLIENT_TIMED_OUT"}
+    result = ending(reads("log-0/0"), reads("log-0/1", **vain))
+    assert result.verdict is Verdict.UNKNOWN and "partitions" in result.note
+    result = ending(reads("log-0/0"), reads("log-0/1", **vain), reads("log-0/1"))
+    assert result.verdict is Verdict.VALID, result.note
+
+
+@pytest.mark.parametrize(
+    ("fails", "says"), [(BOTH, "settled: all of 6 operations"), (["read"], "settled: read, of wh")]
+)
+def test_final_phase_in_which_nothing_succeeds(fails: list[str], says: str) -> None:
+    """Too short to be stuck."""
+    acts = [
+        lambda story, f=f: story.op(f, "t", **({"type": "info"} if f in fails else {}))
+        for f in BOTH
+    ]
+    result = ending(*acts)
+    assert result.verdict is Verdict.UNKNOWN and says in result.note
+    result = ending(*acts, lambda story: [story.op(f, "t") for f in BOTH])
+    assert result.verdict is Verdict.VALID, result.note
+
+
+@pytest.mark.parametrize(("more", "enough"), [({}, False), ({"type": "fail", "error": "NO"}, True)])
+def test_kind_that_hardly_ever_works_in_peace(more: dict[str, str], enough: bool) -> None:
+    """Of 220 that were not answered ten times as many as succeeded; a refusal may be right."""
+    vain = {"type": "info", "error": "TIMED_OUT", **more}
+    story = clean()
+    for number in range(240):
+        story.op("write", "t", **({} if number % 12 == 0 else vain))
+    assert (judged(story).verdict is Verdict.VALID) == enough, judged(story).note
+    assert enough or "20 of 240 write (22 at least)" in judged(story).note
+    story.op("write", "t")
+    story.op("write", "t")
+    assert judged(story).verdict is Verdict.VALID
