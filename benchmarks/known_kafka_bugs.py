@@ -199,9 +199,44 @@ BUGS: Final = (
         settings=("request.timeout.ms=1000", "broker.session.timeout.ms=1500"),
         found_by=("partition-data", "one-value"),
     ),
+    Bug(
+        id="KAFKA-19522",
+        title="A broker is elected that is not there",
+        what=(
+            "Eligible leader replicas are on. All brokers are killed, so that each partition of "
+            "three replicas, two of which have to be in sync, is left without an ISR, and with "
+            "its last leader as the one who was last known. Who comes back from such an end is no "
+            "longer eligible (KIP-966). When the last eligible one registers, nobody is left, and "
+            "the last known leader is to be elected, if he is there: before 4.1 he is elected "
+            "whether he is or not (`PartitionChangeBuilder.canElectLastKnownLeader`), while the "
+            "controller has him fenced, and the partition has a leader that serves nobody. "
+            "From 4.1 on a new cluster has eligible leader replicas by itself."
+        ),
+        source="https://github.com/apache/kafka/pull/20200",
+        releases={"4.0.0": True, "4.0.1": True, "4.1.1": False},
+        workload="log:topics=2,delete_every_s=0",
+        nemesis="kill:target=brokers,after=5,lasts=8",
+        time_limit_s=24,
+        rate=40,
+        settings=("feature.eligible.leader.replicas.version=1",),
+        found_by=("isr-chain", "members-in-service"),
+    ),
 )
 
 NOT_SHOWN: Final = (
+    (
+        "KAFKA-18106",
+        "what becomes of partitions when a broker registers after an unclean end, with eligible "
+        "leader replicas. 4.0.0, the first release that has the feature, is mended by its jars. "
+        "One run on 3.9.1, which has them by an internal setting and an unstable level alone, and "
+        "promises nothing of them (`log:topics=2,delete_every_s=0` with "
+        "`kill:target=brokers,after=5,lasts=8` for 22 s, `--set feature.metadata.version=23 --set "
+        "unstable.feature.versions.enable=true --set eligible.leader.replicas.enable=true`), "
+        "looked at by hand: the records of each registration take the broker out of those that "
+        "are eligible, elect, and raise the leader epoch, as in 4.0.0. A broker that was in an ISR "
+        "still when its next process registered was not met: that one is refused until the "
+        "session has run out, which takes it out of ISRs that have others or may be empty",
+    ),
     (
         "KAFKA-14616",
         "a topic that is made anew while a broker is down never gets its replica there: "
@@ -232,19 +267,6 @@ OUT_OF_REACH: Final = (
         "KAFKA-15221",
         "a fetch from before a follower's restart lets it back into the ISR: it has to come late, "
         "and no fault here delays a single request",
-    ),
-    (
-        "KAFKA-19522",
-        "eligible leader replicas: who is last known to lead is elected though he is not there. Of "
-        "4.0, where a run can have them on (`feature.eligible.leader.replicas.version=1`)",
-    ),
-    (
-        "KAFKA-18106",
-        "eligible leader replicas: a broker that comes back from an unclean end is dropped from "
-        "them, and no leader is elected nor leader epoch raised. Mended in 4.0.0, which is the "
-        "first release that has the feature (`BrokerShutdownHandler` in its jars): 3.9.1 has them "
-        "by an internal setting and an unstable metadata.version alone, and promises nothing of "
-        "them",
     ),
 )
 """Issue, and why no run shows it yet. None of them was tried."""
