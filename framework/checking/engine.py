@@ -237,7 +237,10 @@ def _kept(result: RunResult) -> RunResult:
         what = f"{OUTCOMES_FOLDER}/"
         write_outcomes(result.path, document)
     except OSError as error:
-        note = f"{what} was not written: {error.strerror}"
+        note = (
+            f"{what} was not written: {error.strerror}; when that is mended: "
+            f"python -m framework check --again {result.path}"
+        )
         return replace(result, notes=[*result.notes, note])
     return result
 

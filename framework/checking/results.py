@@ -254,8 +254,11 @@ def write_verdict(result: RunResult) -> VerdictDocument:
     if "interrupted" in before:
         document.setdefault("interrupted", before["interrupted"])
     unfinished = target.with_suffix(".json.tmp")
-    unfinished.write_text(json.dumps(document, indent=1, sort_keys=False) + "\n")
-    unfinished.replace(target)
+    try:
+        unfinished.write_text(json.dumps(document, indent=1, sort_keys=False) + "\n")
+        unfinished.replace(target)
+    finally:
+        unfinished.unlink(missing_ok=True)
     return document
 
 

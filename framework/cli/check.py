@@ -37,7 +37,7 @@ from framework.checking.results import (
 )
 from framework.checking.runs import StoredRun, read_each, runs_at
 from framework.cli.annotations import annotate, listening
-from framework.errors import UsageError
+from framework.errors import EngineError, UsageError
 from framework.history.event import Json, Recorded
 from framework.history.jepsen import MODELS as JEPSEN_MODELS
 from framework.history.jepsen import our_model
@@ -84,17 +84,13 @@ def check(
         raise UsageError("--checker is for runs; a model has no options but --budget")
     if format not in FORMATS:
         raise UsageError(f"--format is {format!r}; it must be {' or '.join(FORMATS)}")
-    if format == "jepsen":
-        if model is None:
-            raise UsageError(f"--format jepsen needs --model: {', '.join(JEPSEN_MODELS)}")
-        results: Iterable[RunResult] = _check_jepsen(
-            [Path(path) for path in paths], model, budget, spark_master
-        )
-    elif model is None:
-        master = spark_master or spark_session.LOCAL_MASTER
-        results = _check_runs([Path(path) for path in paths], budget, checker, master, again)
-    else:
-        results = _check_files([Path(path) for path in paths], model, budget, spark_master)
+    try:
+        results = _checked([*map(Path, paths)], model, budget, spark_master, format, checker, again)
+    except KeyboardInterrupt:
+        raise EngineError(
+            "interrupted before all was judged; what was judged by then is kept, and the same "
+            "command goes on"
+        ) from None
     if junit is not None:
         write_junit(results, junit)
     if report is not None and not draw_results(results, report):
@@ -107,6 +103,25 @@ def check(
             annotate(verdict_document(result), str(result.path))
     sys.stdout.flush()
     return EXIT_CODE[worst(verdicts)]
+
+
+def _checked(
+    paths: list[Path],
+    model: str | None,
+    budget: float,
+    master: str | None,
+    format: str,
+    checker: Sequence[str],
+    again: bool,
+) -> Iterable[RunResult]:
+    """Runs by their own checkers, or histories against a model."""
+    if format == "jepsen":
+        if model is None:
+            raise UsageError(f"--format jepsen needs --model: {', '.join(JEPSEN_MODELS)}")
+        return _check_jepsen(paths, model, budget, master)
+    if model is not None:
+        return _check_files(paths, model, budget, master)
+    return _check_runs(paths, budget, checker, master or spark_session.LOCAL_MASTER, again)
 
 
 def _check_runs(

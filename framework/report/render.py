@@ -67,6 +67,9 @@ def draw(folder: Path) -> tuple[Line, ...]:
         run = read_run(folder)
         lines = story(run)
         _written(run, folder, lines)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        log.warning("the report of %s could not be written: %s", folder, reason)
     except Exception:
         log.exception("the report of %s could not be drawn", folder)
     return lines
@@ -79,8 +82,11 @@ def _written(run: Run, folder: Path, lines: Sequence[Line]) -> Path:
 def write_page(page: Path, text: str) -> Path:
     """Whole or not at all; a text that is none, as a node may have written, is shown as it can."""
     temporary = page.with_name(f".{page.name}.tmp")
-    temporary.write_text(text, encoding="utf-8", errors="replace")
-    return temporary.replace(page)
+    try:
+        temporary.write_text(text, encoding="utf-8", errors="replace")
+        return temporary.replace(page)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def to_html(run: Run, lines: Sequence[Line]) -> str:

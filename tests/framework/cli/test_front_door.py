@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -113,3 +114,27 @@ def test_the_newest_run_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "results/latest").symlink_to(tmp_path / "results/a/2")
     assert completion.run("") == ["results/latest", "results/a/2", "results/a/1"]
     assert completion.run("other") == []
+
+
+def interrupt(*_: object, **__: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("where", "command", "said"),
+    [
+        ("framework.cli.check._check_runs", ["check", "."], "and the same command goes on"),
+        ("framework.cli.clean.clean", ["clean"], "interrupted before anything was recorded"),
+    ],
+)
+def test_who_presses_ctrl_c_is_told_what_became_of_it(
+    where: str,
+    command: list[str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(where, interrupt)
+    assert main(command) == 255
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("framework: interrupted before ") and line.endswith(said)

@@ -1,6 +1,7 @@
 """The page as a browser's parser sees it: its facts, and that nothing of a history runs."""
 
 import base64
+import errno
 import gzip
 import json
 import re
@@ -372,3 +373,20 @@ def test_processes_beside_a_node_have_lanes_of_their_own(tmp_path: Path) -> None
     for span in read_run(tmp_path / "run").spans:
         by_node.setdefault(span.node, []).append(replace(span, node=""))
     assert by_node["g301a"] == by_node["b1"]
+
+
+def test_a_page_that_cannot_be_written_is_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As on a disk that is full: the story is told, nothing half-written stays."""
+    folder = write_run(tmp_path / "full")
+
+    def full(self: Path, *_: object, **__: object) -> int:
+        self.touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    assert draw(folder)
+    (told,) = caplog.records
+    assert "could not be written: No space left on device" in told.message and not told.exc_info
+    assert not list(folder.glob(".*.tmp")) and not (folder / FILE).exists()
