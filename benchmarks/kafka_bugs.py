@@ -104,10 +104,12 @@ def page(results: Results, before: str = "") -> Iterator[str]:
             yield from _section(bug, results)
         elif bug.title in there:
             yield f"## {there[bug.title].rstrip()}\n"
-    yield "## Tried, and not shown by a checker\n"
-    yield "| issue | what was tried, and what came of it |\n| --- | --- |"
-    yield from (f"| {issue} | {tried} |" for issue, tried in NOT_SHOWN)
-    yield "\n## Not tried\n"
+    if NOT_SHOWN:
+        yield "## Tried, and not shown by a checker\n"
+        yield "| issue | what was tried, and what came of it |\n| --- | --- |"
+        yield from (f"| {issue} | {tried} |" for issue, tried in NOT_SHOWN)
+        yield ""
+    yield "## Not tried\n"
     yield "| issue | why no run shows it |\n| --- | --- |"
     yield from (f"| {issue} | {why} |" for issue, why in OUT_OF_REACH)
 

@@ -221,6 +221,58 @@ BUGS: Final = (
         settings=("feature.eligible.leader.replicas.version=1",),
         found_by=("isr-chain", "members-in-service"),
     ),
+    Bug(
+        id="KAFKA-15495",
+        title="The last replica in sync comes back with an empty disk, and the others become empty",
+        what=(
+            "As with KIP-966, but what is lost is the disk: the last one in sync comes back with "
+            "an empty one, formatted anew, as who replaces a broken disk does it. It leads, with "
+            "nothing, and the others, whose disks are whole, cut off all that they have. Of a "
+            "topic that asks for two in sync one disk may be lost: all was acknowledged by two at "
+            "least, and that is what KIP-966 promises, whatever a failure takes along. With "
+            "eligible leader replicas (4.2.0) the controller does see that the broker was not "
+            "stopped in good order, and waits for the one that is paused; but then the broker "
+            "tells in which directory its replicas are now (KIP-858, the new disk has another id), "
+            "and the record of that forgets who is eligible, so that the last known leader is "
+            "elected "
+            "([kafka.md](kafka.md#a-broker-that-tells-of-its-directories-makes-the-controller-"
+            "forget-who-is-eligible-420)). No release is known to be mended."
+        ),
+        source="https://issues.apache.org/jira/browse/KAFKA-15495",
+        releases={"3.6.2": True, "4.2.0": True},
+        workload="log:topics=1,delete_every_s=0",
+        nemesis=(
+            "kill:target=b1,after=5,lasts=30,pause:target=b2,after=9,lasts=26,"
+            "power:loses=disk,target=b3,after=17,lasts=4"
+        ),
+        time_limit_s=45,
+        rate=40,
+        nodes="1+3",
+        settings=("request.timeout.ms=1000", "broker.session.timeout.ms=1500"),
+        found_by=("partition-data", "one-value"),
+    ),
+    Bug(
+        id="KAFKA-14616",
+        title="A replica of a topic that was made anew while its broker was down never begins",
+        what=(
+            "A topic is deleted and created again, by the same name, while one of its brokers is "
+            "down. The broker comes back with the log of the former topic in the place of the new "
+            "one's, which it refuses to open: it logs InconsistentTopicIdException, goes on "
+            "without that replica, and never tries again. All topics rest shortly before it comes "
+            "back, so that it has all the time in the world. From 3.7.0 on a broker that starts "
+            "does away with logs that are none of its topics': one run of it with 60 s instead of "
+            "90 settled at once."
+        ),
+        source="https://github.com/apache/kafka/pull/15230",
+        releases={"3.6.2": True, "3.7.0": False},
+        workload="topics:live_names=20,rest_after_s=24",
+        nemesis="kill:target=n1,after=5,lasts=20",
+        time_limit_s=90,
+        rate=20,
+        nodes="3",
+        settings=("request.timeout.ms=1000", "broker.session.timeout.ms=1500"),
+        found_by=("observed-cluster", "all-in-sync"),
+    ),
 )
 
 NOT_SHOWN: Final = (
@@ -236,18 +288,6 @@ NOT_SHOWN: Final = (
         "are eligible, elect, and raise the leader epoch, as in 4.0.0. A broker that was in an ISR "
         "still when its next process registered was not met: that one is refused until the "
         "session has run out, which takes it out of ISRs that have others or may be empty",
-    ),
-    (
-        "KAFKA-14616",
-        "a topic that is made anew while a broker is down never gets its replica there: "
-        "`topics:live_names=20` with `kill:target=b1,interval=14` for 50 s, one run on 3.3.2 and "
-        "one on 3.6.2. The broker that comes back logs InconsistentTopicIdException, and some "
-        "replicas stay out of sync in all answers until the next fault, 13 and 15 s later. On a "
-        "machine so loaded that is less than `all-in-sync` of `observed-cluster` asks for. Five "
-        "more runs on 3.6.2, of a broker that is down for 25 to 47 s and 20 s of peace behind it "
-        "(`live_names=20` at 4 to 25 operations a second, 60 at 10): two replicas at most "
-        "that never came back, of topics that the workload deleted within 9 s. It takes a workload "
-        "that leaves topics alone once the fault is over. 3.7.0 was not run",
     ),
 )
 """Issue, and what was tried."""
