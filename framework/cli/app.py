@@ -22,8 +22,6 @@ PROGRAM: Final = "kraft-proof"
 """The command beside `python -m framework`; shells complete only this one."""
 _COMPLETE: Final = "_KRAFT_PROOF_COMPLETE"
 """Set by a shell that asks how a command line goes on."""
-_INTERRUPTED: Final = 130
-"""What Ctrl-C becomes in Typer, which says nothing of it."""
 app: Final = typer.Typer(
     name=PROGRAM,
     help="A Jepsen-style test framework for Kafka's control plane.",
@@ -48,10 +46,8 @@ def main(argv: list[str]) -> int:
                 "no command given (run, check, replay, serve, trends, get, doctor, clean, up; "
                 "or --help)"
             )
-        code = int(app(args=argv, standalone_mode=False, prog_name=PROGRAM) or 0)
-        if code == _INTERRUPTED:
-            raise KeyboardInterrupt
-        return code
+        code = app(args=argv, standalone_mode=False, prog_name=PROGRAM)
+        return int(code or 0)
     except UsageError as error:
         return _fail(str(error), EXIT_USAGE)
     except typer.Exit as error:
