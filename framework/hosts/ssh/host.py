@@ -199,15 +199,15 @@ class SshHost:
     def _execute(
         self, command: str, stdin: bytes = b"", timeout_s: float = 30.0
     ) -> tuple[int, bytes, bytes]:
-        """Run a shell command to its end: exit code and both streams."""
-        deadline = time.monotonic() + timeout_s
+        """Run a shell command to its end: exit code and both streams. Its time begins when it has
+        taken all its input, which may be long: of that only a standstill counts."""
         with self._channels, self._session(timeout_s) as channel:
             channel.settimeout(timeout_s)
             try:
                 channel.exec_command(self._whole(command))
                 channel.sendall(stdin)
                 channel.shutdown_write()
-                out, err = _drain(channel, deadline)
+                out, err = _drain(channel, time.monotonic() + timeout_s)
             except TimeoutError:
                 raise CommandFailed(
                     f"{self.name}: {command}: no end after {timeout_s:g} s"

@@ -41,6 +41,8 @@ done
 python3 --version
 exit 3
 """
+UNPACK_S: Final = 300.0
+"""A busy machine unpacks what is shipped, some hundred megabytes, within that."""
 UNREACHED: Final = (OSError, EOFError, paramiko.SSHException, CommandFailed)
 T = TypeVar("T")
 
@@ -207,7 +209,7 @@ class SshProvider:
             _check_free(others)
             host.run(["mkdir", f"{folder}/software", f"{folder}/node"])
             host.write(packed, self._packed(image, found.abi))
-            host.run(["tar", "-C", f"{folder}/software", "-xzf", packed])
+            host.run(["tar", "-C", f"{folder}/software", "-xzf", packed], timeout_s=UNPACK_S)
             host.run(["rm", packed])
 
     def _orphans(self) -> list[runs.Run]:

@@ -62,6 +62,14 @@ def test_run_is_over_in_time(fleet: Fleet) -> None:
         fleet.hosts["a"].run(["sleep", "1000000"], timeout_s=0.3)
 
 
+def test_input_that_takes_long_to_take_is_no_standstill(fleet: Fleet) -> None:
+    """A command's time begins when it has all of its input."""
+    slow = "for n in 1 2 3 4 5 6; do sleep 0.2; head -c 1000000 >/dev/null; done; cat >/dev/null"
+    host = fleet.hosts["a"]
+    if isinstance(host, SshHost):
+        assert host.run(["sh", "-c", slow], stdin="x" * 6_000_000, timeout_s=0.9).code == 0
+
+
 def test_a_lost_connection_costs_no_more_than_what_was_under_way(fleet: Fleet) -> None:
     host = fleet.hosts["a"]
     if isinstance(host, SshHost):
