@@ -239,7 +239,7 @@ BUGS: Final = (
             "forget-who-is-eligible-420)). No release is known to be mended."
         ),
         source="https://issues.apache.org/jira/browse/KAFKA-15495",
-        releases={"3.6.2": True, "4.2.0": True},
+        releases={"3.6.2": True, "3.9.1": True, "4.2.0": True},
         workload="log:topics=1,delete_every_s=0",
         nemesis=(
             "kill:target=b1,after=5,lasts=30,pause:target=b2,after=9,lasts=26,"
