@@ -21,6 +21,7 @@ from framework.history.event import Json, Recorded
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, Clause
 from framework.verdict import Verdict, worst
+from framework.whole_files import write_whole
 
 VERDICT_FILE: Final = "verdict.json"
 MAX_FINDINGS: Final = 100
@@ -253,12 +254,7 @@ def write_verdict(result: RunResult) -> VerdictDocument:
         document["timings"] = {**before["timings"], **document["timings"]}
     if "interrupted" in before:
         document.setdefault("interrupted", before["interrupted"])
-    unfinished = target.with_suffix(".json.tmp")
-    try:
-        unfinished.write_text(json.dumps(document, indent=1, sort_keys=False) + "\n")
-        unfinished.replace(target)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    write_whole(target, json.dumps(document, indent=1, sort_keys=False) + "\n")
     return document
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from framework.checking.junit import need_target
 from framework.errors import UsageError
-from framework.report.render import write_page
 from framework.report.trends_page import FILE, trends_page
+from framework.whole_files import write_whole
 
 
 def trends_command(results: Path, series: str, output: Path | None) -> int:
@@ -16,5 +16,5 @@ def trends_command(results: Path, series: str, output: Path | None) -> int:
     need_target(target, "--output")
     text = trends_page(results, series)
     target.parent.mkdir(parents=True, exist_ok=True)
-    print(write_page(target, text))
+    print(write_whole(target, text))
     return 0

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from framework.checking.results import RunResult, verdict_document
-from framework.report.render import MEANING, checker_rows, template, write_page
+from framework.report.render import MEANING, checker_rows, template
 from framework.verdict import Verdict, worst
+from framework.whole_files import write_whole
 
 log: Final = logging.getLogger(__name__)
 
@@ -19,7 +20,7 @@ def draw(results: Iterable[RunResult], target: Path) -> bool:
     """Write the page, whole or not at all; whether it was written."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        write_page(target, to_html(results))
+        write_whole(target, to_html(results))
     except Exception:
         log.exception("%s could not be drawn", target)
         return False

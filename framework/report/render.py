@@ -29,6 +29,7 @@ from framework.report.story import Line, story
 from framework.report.text import full, shorten
 from framework.report.thinning import columns, end_s, start_s
 from framework.timings import PHASE
+from framework.whole_files import write_whole
 
 log: Final = logging.getLogger(__name__)
 
@@ -76,17 +77,7 @@ def draw(folder: Path) -> tuple[Line, ...]:
 
 
 def _written(run: Run, folder: Path, lines: Sequence[Line]) -> Path:
-    return write_page(folder / FILE, to_html(run, lines))
-
-
-def write_page(page: Path, text: str) -> Path:
-    """Whole or not at all; a text that is none, as a node may have written, is shown as it can."""
-    temporary = page.with_name(f".{page.name}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8", errors="replace")
-        return temporary.replace(page)
-    finally:
-        temporary.unlink(missing_ok=True)
+    return write_whole(folder / FILE, to_html(run, lines))
 
 
 def to_html(run: Run, lines: Sequence[Line]) -> str:

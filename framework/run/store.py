@@ -11,6 +11,7 @@ from typing import Final
 from framework.checking.outcomes_table import FOLDER as OUTCOMES
 from framework.errors import UsageError
 from framework.history.event import Json
+from framework.whole_files import write_whole
 
 LATEST: Final = "latest"
 
@@ -56,10 +57,8 @@ def create(results: Path, name: str, seed: int) -> RunFolder:
 
 
 def write_json(path: Path, value: Json) -> None:
-    """Write JSON through a temporary file and a rename."""
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(json.dumps(value, indent=1, default=str) + "\n")
-    temporary.replace(path)
+    """Write JSON, whole or not at all."""
+    write_whole(path, json.dumps(value, indent=1, default=str) + "\n")
 
 
 def _point(link: Path, target: Path) -> None:

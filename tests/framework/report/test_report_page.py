@@ -389,4 +389,4 @@ def test_a_page_that_cannot_be_written_is_a_line(
     assert draw(folder)
     (told,) = caplog.records
     assert "could not be written: No space left on device" in told.message and not told.exc_info
-    assert not list(folder.glob(".*.tmp")) and not (folder / FILE).exists()
+    assert not list(folder.glob("*.tmp")) and not (folder / FILE).exists()
