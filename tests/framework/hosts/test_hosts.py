@@ -250,11 +250,15 @@ def test_processes_of_hosts_are_found_on_this_machine(fleet: Fleet) -> None:
 
 
 def _inside(pid: int) -> int | None:
-    """The pid of a greeter where it runs; None: it is none."""
+    """The pid of a greeter where it runs; None: it is none, or has ended since it was listed."""
     folder = Path(f"/proc/{pid}")
-    if b"gethostname" not in (folder / "cmdline").read_bytes():
+    try:
+        command, status = (folder / "cmdline").read_bytes(), (folder / "status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
         return None
-    (line,) = re.findall(r"^NSpid:(.*)$", (folder / "status").read_text(), re.MULTILINE)
+    if b"gethostname" not in command:
+        return None
+    (line,) = re.findall(r"^NSpid:(.*)$", status, re.MULTILINE)
     return int(line.split()[-1])
 
 
