@@ -4,10 +4,8 @@ Everything made carries two labels: the run, and the harness that made it. What 
 harness is a leftover. See docs/operating.md.
 """
 
-import io
 import os
 import shutil
-import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -43,6 +41,12 @@ ENGINE_REMEDY: Final = (
 )
 
 WORKDIR: Final = "/var/lib/kraft-proof"
+SSHD: Final = """
+umask 077 && cd /etc/ssh/kraft-proof &&
+printf '%s' "$HOST_KEY" > host_key && printf '%s\\n' "$USER_KEY" > authorized_keys &&
+cd / && unset HOST_KEY USER_KEY && exec /usr/sbin/sshd -D -e
+"""
+"""Files copied into containers one by one cost the engine more than starting these."""
 IN_EVERY_IMAGE: Final = ("python3", "nft", "ip", "ps")
 """By docker/Dockerfile. What else there may be only a container can tell."""
 
@@ -267,7 +271,7 @@ def _start(
     network: str,
     keys: tuple[paramiko.PKey, paramiko.PKey],
 ) -> Container:
-    """Create one container, put the keys into it, and start it."""
+    """Create one container, whose first process finds its keys in its environment."""
     user_key, _ = keys
     container = client.containers.create(
         tag,
@@ -276,22 +280,16 @@ def _start(
         labels={RUN: run.run_id, HARNESS: str(run.harness)},
         cap_add=["NET_ADMIN"],
         init=True,
+        command=["sh", "-c", SSHD],
+        environment={
+            "HOST_KEY": (Path(run.scratch) / "host_key").read_text(),
+            "USER_KEY": f"{user_key.get_name()} {user_key.get_base64()}",
+        },
         network=network,
         networking_config={
             network: client.api.create_endpoint_config(ipv4_address=address, aliases=[name])
         },
     )
-    files = {
-        "host_key": (Path(run.scratch) / "host_key").read_bytes(),
-        "authorized_keys": f"{user_key.get_name()} {user_key.get_base64()}\n".encode(),
-    }
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as tar:
-        for path, data in files.items():
-            member = tarfile.TarInfo(path)
-            member.size, member.mode = len(data), 0o600
-            tar.addfile(member, io.BytesIO(data))
-    container.put_archive("/etc/ssh/kraft-proof", packed.getvalue())
     container.start()
     return container
 

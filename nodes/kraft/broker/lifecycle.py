@@ -97,9 +97,11 @@ class HeartbeatAnswered:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """The broker's image holds all records up to and including `offset`."""
+    """The broker's image holds all records up to and including `offset`, as the leader of `epoch`
+    has said that they are committed."""
 
     offset: int
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,7 @@ Effect: TypeAlias = SendHeartbeat | Transition | LeaseGranted | Exit
 class LifecycleState:
     """`epoch`: the registered one (-1: none). `previous_epoch`: the one lost last (-1: none).
     `served_epoch`: the one last active under. `lease_end_ms` is None without a lease.
+    `led_epoch`: of the newest leader of the controllers that was seen to commit (-1: of none).
     `settled`: the controller knows that this broker is not active. `over`: the process is to
     exit, and does nothing more. `in_flight`: the heartbeat that waits for its answer;
     `next_ms`: when the next one goes."""
@@ -169,6 +172,7 @@ class LifecycleState:
     stopping: bool = False
     over: bool = False
     applied_offset: int = -1
+    led_epoch: int = -1
     in_flight: BrokerHeartbeatRequest | None = None
     next_ms: int = 0
     failures: int = 0
@@ -205,8 +209,8 @@ def step(state: LifecycleState, event: Input, now_ms: int) -> tuple[LifecycleSta
     state, effects = _expire(state, now_ms)
     more: list[Effect] = []
     match event:
-        case Applied(offset):
-            state, more = _applied(state, offset, now_ms)
+        case Applied():
+            state, more = _applied(state, event, now_ms)
         case ShutDown():
             state, more = _shut_down(state, now_ms)
         case HeartbeatAnswered(request, response):
@@ -241,11 +245,15 @@ def _expire(state: LifecycleState, now_ms: int) -> tuple[LifecycleState, list[Ef
 
 
 def _applied(
-    state: LifecycleState, offset: int, now_ms: int
+    state: LifecycleState, event: Applied, now_ms: int
 ) -> tuple[LifecycleState, list[Effect]]:
-    """A broker that waits for its own registration asks as soon as it has seen it."""
-    reached = state.applied_offset < state.epoch <= offset
-    state = replace(state, applied_offset=max(state.applied_offset, offset))
+    """A broker that waits for its own registration asks as soon as it has seen it; one that
+    nobody answered, as soon as there is a new leader that commits."""
+    reached = state.applied_offset < state.epoch <= event.offset
+    state = replace(state, applied_offset=max(state.applied_offset, event.offset))
+    if event.epoch > state.led_epoch:
+        due_ms = min(state.next_ms, now_ms) if state.failures else state.next_ms
+        state = replace(state, led_epoch=event.epoch, failures=0, next_ms=due_ms)
     if reached and state.broker_state != BrokerState.ACTIVE and state.failures == 0:
         state = replace(state, next_ms=min(state.next_ms, now_ms))
     return state, []

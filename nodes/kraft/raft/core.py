@@ -9,7 +9,7 @@ epochs in `voting.py` and `transitions.py`, fetches in `replication.py`, snapsho
 `snapshots.py`, read barriers in `barrier.py`, requests in `sending.py`.
 """
 
-from nodes.kraft.ids import LeaderEpoch, ReplicaId
+from nodes.kraft.ids import NO_ELECTION, LeaderEpoch, ReplicaId
 from nodes.kraft.raft.barrier import confirm, on_begin_reply
 from nodes.kraft.raft.config import RaftConfig
 from nodes.kraft.raft.log_index import LogIndex
@@ -66,7 +66,13 @@ from nodes.kraft.raft.steps import (
     Tick,
     Token,
 )
-from nodes.kraft.raft.transitions import election_deadline, fetch_deadline, learn, resign
+from nodes.kraft.raft.transitions import (
+    election_deadline,
+    fetch_deadline,
+    first_election_deadline,
+    learn,
+    resign,
+)
 from nodes.kraft.raft.voting import (
     on_begin,
     on_election_timers,
@@ -110,7 +116,10 @@ def _initial_role(transition: Transition, quorum: QuorumState) -> Role:
         return Follower(fetch_deadline(transition))
     if config.is_voter and quorum.voted_id == me:
         return Candidate(election_deadline(transition), granted=frozenset({me}))
-    return Unattached(election_deadline(transition) if config.is_voter else NEVER)
+    if not config.is_voter:
+        return Unattached(NEVER)
+    new = config.prevote and transition.state.epoch == NO_ELECTION
+    return Unattached((first_election_deadline if new else election_deadline)(transition))
 
 
 def _ring(config: RaftConfig) -> tuple[ReplicaId, ...]:

@@ -24,6 +24,12 @@ def election_deadline(transition: Transition) -> int:
     return transition.now_ms + timeout + transition.draw(timeout + 1)
 
 
+def first_election_deadline(transition: Transition) -> int:
+    """The same in a quorum that never had a leader, as far as this voter knows: nobody's word is
+    waited for, only voters are kept apart. One that has forgotten it all asks first (PreVote)."""
+    return transition.now_ms + transition.draw(transition.state.config.election_timeout_ms + 1)
+
+
 def fetch_deadline(transition: Transition) -> int:
     """When the leader counts as lost. Voters add up to a quarter, lest the followers of a dead
     leader all campaign at one moment."""

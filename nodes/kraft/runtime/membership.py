@@ -76,7 +76,7 @@ class Membership(Watcher):
 
     def committed(self, end_offset: int, image: Image) -> None:
         """Progress is told with the next heartbeat."""
-        self.feed(lifecycle.Applied(end_offset - 1))
+        self.feed(lifecycle.Applied(end_offset - 1, self._replica.state.epoch))
 
     def shut_down(self) -> None:
         """Ask the controller for a controlled shutdown; `stop` is called when it is granted."""

@@ -203,7 +203,8 @@ class Machine:
         if self.member is not None:
             if self.partitions is not None:
                 self.world.at_machine(self, 0, partial(self.partitions.committed, image))
-            self.member.feed(lifecycle.Applied(end_offset - 1))
+            assert self.replica is not None
+            self.member.feed(lifecycle.Applied(end_offset - 1, self.replica.state.epoch))
 
     def claimed(self, epoch: LeaderEpoch, end_offset: Offset, image: Image) -> None:
         assert self.control is not None

@@ -129,7 +129,7 @@ class World:
                 ),
             )
             newest = len(self.controller.log) - 1
-            self.at(self.now_ms + 30, lambda: process.feed(lifecycle.Applied(newest)))
+            self.at(self.now_ms + 30, lambda: process.feed(lifecycle.Applied(newest, 1)))
 
         if failed:
             answer = lifecycle.HeartbeatAnswered(request, None)

@@ -88,7 +88,7 @@ def active():
     """Registered under epoch 7 and active since."""
     broker = Broker()
     broker.answer(State.INITIAL, 7)
-    broker.feed(Applied(9))
+    broker.feed(Applied(9, 1))
     broker.answer(State.ACTIVE, 7)
     assert broker.serving
     return broker
@@ -113,15 +113,15 @@ def test_registered_but_not_active(broker):
 def test_asks_again_once_its_registration_is_applied(broker):
     """A.1.48: with the highest offset that it applied."""
     broker.answer(State.INITIAL, 7)
-    broker.feed(Applied(6), 20)
+    broker.feed(Applied(6, 1), 20)
     assert len(broker.sent) == 1
-    broker.feed(Applied(7), 20)
+    broker.feed(Applied(7, 1), 20)
     assert broker.sent[-1].cur_metadata_offset == 7
     assert broker.sent[-1].broker_epoch == 7
 
 
 def test_applied_before_the_answer_came(broker):
-    broker.feed(Applied(8))
+    broker.feed(Applied(8, 1))
     broker.answer(State.INITIAL, 7)
     assert broker.sent[-1].cur_metadata_offset == 8
 
@@ -139,7 +139,7 @@ def test_one_heartbeat_in_flight(active):
     active.next_beat()
     count = len(active.sent)
     active.feed(Tick(), 3000)
-    active.feed(Applied(50))
+    active.feed(Applied(50, 1))
     assert len(active.sent) == count
 
 
@@ -164,6 +164,28 @@ def test_backoff(active):
     active.next_beat()
     active.fail()
     assert active.next_beat() == 100
+
+
+def test_a_new_leader_is_asked_at_once(active):
+    """A broker that nobody could answer waits for no backoff once a leader of a later epoch
+    commits; for the one that it knew it does."""
+    active.next_beat()
+    for _ in range(3):
+        active.fail()
+        active.next_beat()
+    active.fail()
+    sent = len(active.sent)
+    active.feed(Applied(20, 1))
+    assert len(active.sent) == sent
+    active.feed(Applied(21, 2))
+    assert len(active.sent) == sent + 1
+    active.fail()
+    assert active.next_beat() == 100
+
+
+def test_a_new_leader_is_no_reason_to_renew_early(active):
+    active.feed(Applied(20, 2))
+    assert active.next_beat() > 400
 
 
 @pytest.mark.parametrize("error", [41, 7, 31])
@@ -264,7 +286,7 @@ def test_unregistered(active):
     request = active.sent[-1]
     assert (request.broker_epoch, request.previous_broker_epoch) == (-1, 7)
     active.answer(State.INITIAL, 30)
-    active.feed(Applied(30))
+    active.feed(Applied(30, 1))
     active.answer(State.ACTIVE, 30)
     assert active.moves()[-1] == (State.FENCED, State.ACTIVE)
 
@@ -286,7 +308,7 @@ def test_registered_anew(active):
     active.next_beat()
     active.answer(State.INITIAL, 30)
     assert active.state.broker_state == State.FENCED
-    active.feed(Applied(30))
+    active.feed(Applied(30, 1))
     request = active.sent[-1]
     assert (request.broker_epoch, request.previous_broker_epoch) == (30, -1)
     active.answer(State.ACTIVE, 30)
@@ -447,7 +469,7 @@ def test_a_deferred_newcomer_asks_on(broker):
     request = broker.sent[-1]
     assert (request.broker_epoch, request.previous_broker_epoch) == (-1, -1)
     broker.answer(State.INITIAL, 9)
-    broker.feed(Applied(9))
+    broker.feed(Applied(9, 1))
     broker.answer(State.ACTIVE, 9)
     assert broker.serving
 
