@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from checkers.folds.asked import Asked, Flags, Places, Times, asked_of, grouped
+from checkers.folds.asked import Asked, Flags, Numbers, Places, Times, asked_of, grouped
 from checkers.folds.peace import FOREVER_NS, Stretch, owed_in
 from checkers.folds.streaks import TRIES, Judge, Streak, limits
 from framework.checking.findings import concluded, finding
@@ -113,7 +113,9 @@ def availability(
 ) -> Outcome:
     rows = OperationRows.of(events.operations)
     asked = asked_of(rows, keys_of=PARTITION_FS)
-    calm = Peace.of(events).holds(asked)
+    stretches = owed_in(events)
+    peace = [each for each in stretches if each.calm]
+    calm, since = _within(asked, peace), _since_first_fault(asked, events)
     windows = _windows(events.faults)
     elections = sorted(each.at_ns for each in events.of(Elected))
     figures: dict[str, float] = {
@@ -127,15 +129,15 @@ def availability(
         figures |= _recovery(writes, window, elections)
     bound_s = _bound_s(events.plan, options)
     judge = Judge(bound_s, events.machines.cluster)
-    stuck, longest = _stuck(asked, events, judge)
+    stuck, longest = _stuck(asked, stretches, peace, events.plan.get("nodes") or {}, judge)
     findings = _told(stuck, asked, rows, bound_s)
-    signs, few = _signs(asked, calm, events)
+    signs, few = _signs(asked, calm, since)
     outcome = concluded(len(asked), findings, {**figures, **longest})
     if outcome.verdict is Verdict.VALID and few:
         outcome = replace(outcome, verdict=Verdict.UNKNOWN, note="; ".join(few))
     counts = {
         KINDS.name: signs,
-        PARTITIONS.name: _partitions(asked, calm, events, judge),
+        PARTITIONS.name: _partitions(asked, calm, since, peace, judge),
         NODES.name: _nodes(asked, calm, events),
     }
     return replace(outcome, clauses=counts)
@@ -234,7 +236,7 @@ def _recovery(writes: Writes, window: Window, elections: Iterable[int]) -> Mappi
 # --- floors -------------------------------------------------------------------------------
 
 
-def _signs(asked: Asked, calm: Flags, events: RunEvents) -> tuple[Count, list[str]]:
+def _signs(asked: Asked, calm: Flags, since: Flags) -> tuple[Count, list[str]]:
     """Two of each kind of operation, of what is done to processes, and of all together: that enough
     succeeded, and again after the first fault. Also what too little was seen of."""
     of_processes = asked.are(PROCESS_FS)
@@ -256,8 +258,8 @@ def _signs(asked: Asked, calm: Flags, events: RunEvents) -> tuple[Count, list[st
     processes = int(of_processes.sum())
     if processes and not (of_processes & asked.ok).any():
         few.append(f"0 of {processes} that start and end processes (1 at least)")
-    gone = list(_never_again(asked, clients & _since_first_fault(asked, events), calm))
-    mute = list(_never_again(asked, clients & ~asked.main, calm))
+    gone = _gone(asked, clients & since, calm)
+    mute = _gone(asked, clients & ~asked.main, calm)
     notes = [f"too little succeeded to judge the run: {', '.join(few)}"] if few else []
     notes += [f"never again after the first fault: {', '.join(gone)}"] if gone else []
     notes += [f"never once it was to have settled: {', '.join(mute)}"] if mute else []
@@ -272,47 +274,55 @@ def _since_first_fault(asked: Asked, events: RunEvents) -> Flags:
     return after
 
 
-def _never_again(asked: Asked, after: Flags, calm: Flags) -> Iterator[str]:
-    """What was tried in vain from a moment on, to the end: all of it, or else kinds, if they were
-    tried in peace, too. Whether it is stuck is another question, for which the run may be too
-    short. `after`: those from then on."""
-    tries = int(after.sum())
-    if tries >= TRIES and not (after & asked.done).any():
-        yield f"all of {tries} operations"
-        return
-    in_peace, succeeded = asked.counted(after & calm), asked.counted(after & asked.done)
-    for f, count in asked.counted(after).items():
-        if in_peace.get(f, 0) >= TRIES and f not in succeeded:
-            yield f"{f}, of which {count} were tried"
+def _within(asked: Asked, peace: Sequence[Stretch]) -> Flags:
+    """Which of them began and ended in one of those stretches."""
+    if not peace:
+        return np.zeros(len(asked), np.bool_)
+    begins, ends = limits(peace)
+    at = np.searchsorted(begins, asked.began_ns, side="right") - 1
+    held: Flags = (at >= 0) & asked.timed & (asked.ended_ns <= ends[at])
+    return held
 
 
-def _partitions(asked: Asked, calm: Flags, events: RunEvents, judge: Judge) -> Count:
+def _gone(asked: Asked, own: Flags, calm: Flags) -> list[str]:
+    """What of these, up to the end, never succeeded: all of it, or else kinds."""
+    tries = int(own.sum())
+    if tries >= TRIES and not (own & asked.done).any():
+        return [f"all of {tries} operations"]
+    tried = asked.counted(own)
+    gone = [asked.fs[number] for number in _never_again(asked, asked.f, own, calm)]
+    return [f"{f}, of which {tried[f]} were tried" for f in gone]
+
+
+def _never_again(asked: Asked, uses: Numbers | Times, own: Flags, calm: Flags) -> Places:
+    """Of the uses of some operations, by their numbers, those that were tried in peace, and in
+    vain. Whether that is stuck is another question, for which a run may be too short."""
+    return np.setdiff1d(_tried(uses[own & calm]), uses[own & asked.done])
+
+
+def _tried(uses: Numbers | Times) -> Places:
+    """Those that are there often enough."""
+    return np.flatnonzero(np.bincount(uses) >= TRIES)
+
+
+def _partitions(
+    asked: Asked, calm: Flags, since: Flags, peace: Sequence[Stretch], judge: Judge
+) -> Count:
     """Of kinds of use of a partition, so many as were answered ok, of those that were tried in
     peace; not those that ended for good, with the first fault or before the final reads."""
-    own = np.flatnonzero(asked.are(PARTITION_FS) & ~asked.zombie)
-    if not len(own):
+    own = asked.are(PARTITION_FS) & ~asked.zombie
+    if not own.any():
         return "nobody asked for a partition"
-    _, use = np.unique(
-        asked.f[own] * np.int64(len(asked.keys)) + asked.key[own], return_inverse=True
-    )
-    worked = np.bincount(use[asked.ok[own]], minlength=len(own)) > 0
-    tried = np.bincount(use[calm[own]], minlength=len(own)) >= TRIES
-    over = _never_again_done(asked, own, use, calm, ~asked.main)
-    since = _since_first_fault(asked, events)
-    stretches = [each for each in owed_in(events) if each.calm]
+    uses = asked.f * np.int64(len(asked.keys)) + asked.key
+    worked = np.unique(uses[own & asked.ok])
+    over = [*_never_again(asked, uses, own & ~asked.main, calm)]
     adding_up = replace(judge, shortest=0.0)
-    for number in np.flatnonzero(_never_again_done(asked, own, use, calm, since)):
-        mine = own[(use == number) & since[own]]
-        over[number] |= judge.is_stuck(adding_up.worst(asked, mine, stretches, asked.done))
-    return int((worked & ~over).sum()), int((worked | tried).sum())
-
-
-def _never_again_done(asked: Asked, own: Places, use: Places, calm: Flags, after: Flags) -> Flags:
-    """Which uses were tried in peace, of operations from a moment on, and then not done."""
-    tried = np.bincount(use[(calm & after)[own]], minlength=len(own)) >= TRIES
-    done = np.bincount(use[(asked.done & after)[own]], minlength=len(own)) > 0
-    found: Flags = tried & ~done
-    return found
+    for use in _never_again(asked, uses, own & since, calm):
+        mine = np.flatnonzero(own & since & (uses == use))
+        if judge.is_stuck(adding_up.worst(asked, mine, peace, asked.done)):
+            over.append(use)
+    due = np.union1d(worked, _tried(uses[own & calm]))
+    return len(np.setdiff1d(worked, over)), len(due)
 
 
 def _nodes(asked: Asked, calm: Flags, events: RunEvents) -> Count:
@@ -330,27 +340,6 @@ def _nodes(asked: Asked, calm: Flags, events: RunEvents) -> Count:
     heard |= {str(each.node) for each in events.observations if each.node in known and each.ok}
     tried = {node for node, mine in known.items() if calm[mine].sum() >= TRIES}
     return len(heard), len(heard | tried)
-
-
-@dataclass(frozen=True, slots=True)
-class Peace:
-    """The stretches of a run in which no fault held."""
-
-    begins_ns: Times
-    ends_ns: Times
-
-    @classmethod
-    def of(cls, events: RunEvents) -> "Peace":
-        stretches = owed_in(events)
-        return cls(*limits([each for each in stretches if each.calm]))
-
-    def holds(self, asked: Asked) -> Flags:
-        """Which of them began and ended in one of those."""
-        if not len(self.begins_ns):
-            return np.zeros(len(asked), np.bool_)
-        at = np.searchsorted(self.begins_ns, asked.began_ns, side="right") - 1
-        held: Flags = (at >= 0) & asked.timed & (asked.ended_ns <= self.ends_ns[at])
-        return held
 
 
 # --- stuck --------------------------------------------------------------------------------
@@ -384,14 +373,19 @@ class Stuck:
         )
 
 
-def _stuck(asked: Asked, events: RunEvents, judge: Judge) -> tuple[list[Stuck], dict[str, float]]:
+def _stuck(
+    asked: Asked,
+    stretches: Sequence[Stretch],
+    peace: Sequence[Stretch],
+    nodes: Collection[str],
+    judge: Judge,
+) -> tuple[list[Stuck], dict[str, float]]:
     """What is stuck: all of it, or else kinds of operations, partitions and nodes; and of each
     kind, for how long it was at most.
 
     Kinds are owed while most of the system is left alone. A partition's replicas, or a node, may be
     just what a fault is about: they are owed in peace.
     """
-    stretches = owed_in(events)
     honest = np.flatnonzero(~asked.are(PROCESS_FS) & ~asked.zombie)
     kinds = {asked.fs[number]: _telling(asked, mine) for number, mine in grouped(honest, asked.f)}
     worst = {f: judge.worst(asked, mine, stretches, asked.done) for f, mine in kinds.items()}
@@ -406,32 +400,31 @@ def _stuck(asked: Asked, events: RunEvents, judge: Judge) -> tuple[list[Stuck], 
     )
     if judge.is_stuck(every.streak):
         return [every], figures
-    calm = [each for each in stretches if each.calm]
     found = [Stuck(f"no {f} succeeded", each) for f, each in worst.items()]
     for f in PARTITION_FS:
         if f in kinds and not judge.is_stuck(worst[f]):
-            found += _stuck_partitions(asked, f, kinds[f], calm, judge)
-    found += _stuck_nodes(asked, events.plan.get("nodes") or {}, calm, judge)
+            found += _stuck_partitions(asked, f, kinds[f], peace, judge)
+    found += _stuck_nodes(asked, nodes, peace, judge)
     return [each for each in found if judge.is_stuck(each.streak)], figures
 
 
 def _stuck_partitions(
-    asked: Asked, f: str, own: Places, calm: Sequence[Stretch], judge: Judge
+    asked: Asked, f: str, own: Places, peace: Sequence[Stretch], judge: Judge
 ) -> Iterator[Stuck]:
     """The worst of each."""
     for number, mine in grouped(own, asked.key):
-        streak = judge.worst(asked, mine, calm, asked.done)
+        streak = judge.worst(asked, mine, peace, asked.done)
         yield Stuck(f"no {f} on {asked.keys[number]} succeeded", streak, PARTITIONS)
 
 
 def _stuck_nodes(
-    asked: Asked, nodes: Collection[str], calm: Sequence[Stretch], judge: Judge
+    asked: Asked, nodes: Collection[str], peace: Sequence[Stretch], judge: Judge
 ) -> Iterator[Stuck]:
     """The worst of each."""
     clients = np.flatnonzero((asked.node >= 0) & ~asked.are(PROCESS_FS))
     for number, mine in grouped(clients, asked.node):
         if asked.nodes[number] in nodes:
-            streak = judge.worst(asked, mine, calm, asked.heard)
+            streak = judge.worst(asked, mine, peace, asked.heard)
             yield Stuck(f"{asked.nodes[number]} answered nobody", streak, NODES)
 
 
