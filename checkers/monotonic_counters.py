@@ -12,8 +12,15 @@ import numpy as np
 from checkers.folds.committed_log import once_each
 from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
 from checkers.folds.observations import with_observations
+from checkers.folds.roles import CONTROLLER, nodes_by_id
 from checkers.folds.sweeps import falls
-from checkers.folds.values import heartbeat, heartbeat_answer, partitions_shown, topic_answer
+from checkers.folds.values import (
+    heartbeat,
+    heartbeat_answer,
+    partitions_shown,
+    quorum_view,
+    topic_answer,
+)
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -32,6 +39,7 @@ from framework.evidence.kinds import (
 )
 from framework.evidence.run_events import (
     RunEvents,
+    from_disks,
     from_no_disk,
     incarnations,
     numbers,
@@ -41,19 +49,22 @@ from framework.evidence.run_events import (
     voters,
 )
 from framework.history.pairing import Operation
-from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
+from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
 FS: Final = ("metadata", "heartbeat", "alter-isr")
+VIEWS: Final = ("describe-node", "describe-quorum")
+"""Answers that tell who leads."""
 
 SAVED: Final = Clause(
     name="saved-state",
     says="The epoch, the vote and the leader that a node saved are never taken back, over all its "
     "processes",
-    compares="states of the quorum beside the one that the node had saved before",
+    compares="states of the quorum beside the one that the node had saved before, or the last "
+    "epoch of which others were told that it leads",
     floor=2,
     because="one state goes back behind nothing, and one more may be an election of which the "
     "others tell nothing",
-    sources=(DISKS, EVENTS),
+    sources=(DISKS, LEDGER, EVENTS),
     blind="what was saved and overwritten between two copies of a disk, if no event tells of it",
 )
 WATERMARKS: Final = Clause(
@@ -120,6 +131,7 @@ def monotonic_counters(events: RunEvents) -> Outcome:
             _within_incarnation(tally, life)
     for left in _left_by_node(events).values():
         _quorum_state(tally, left)
+    _leaders_saved(tally, events)
     _leaders_watermarks(tally, events.of(Committed))
     _records(tally, once_each(committed_on_disks(events).records, of_kinds(reported, Change)))
     asked = with_observations(events)
@@ -163,6 +175,33 @@ def _left_by_node(events: RunEvents) -> dict[str, list[EpochSaved]]:
     for each in sorted(on_disk, key=lambda each: each.seq):
         found[each.node].append(each)
     return found
+
+
+def _leaders_saved(tally: Tally, events: RunEvents) -> None:
+    """A leader that was told of had saved that it leads before it could be (KIP-595; Kafka's
+    QuorumState.durableTransitionTo): what its last process left is of that epoch or a later one."""
+    names = nodes_by_id(events.plan, CONTROLLER)
+    views = (each for each in events.observations if each.ok and each.f in VIEWS)
+    told: dict[str, Operation] = {}
+    for each in sorted(views, key=lambda each: quorum_view(each)["leader_epoch"]):
+        told[names.get(quorum_view(each)["leader"], "")] = each
+    for node, own in from_disks(events.evidence).items():
+        left = of_kinds(own, EpochSaved)
+        # Of a last process whose file cannot be read nothing is known.
+        if node in told and left and left[-1].incarnation == own[-1].incarnation:
+            tally.add(SAVED, _unsaved(told[node], left[-1]))
+
+
+def _unsaved(by: Operation, left: EpochSaved) -> Iterator[Finding]:
+    epoch = quorum_view(by)["leader_epoch"]
+    if left.epoch < epoch:
+        yield finding(
+            f"{left.node} led epoch {epoch}, as {by.node} told in operation {by.index}, and left "
+            f"epoch {left.epoch} on its disk",
+            [by],
+            [left],
+            clause=SAVED.name,
+        )
 
 
 # --- nodes --------------------------------------------------------------------------------

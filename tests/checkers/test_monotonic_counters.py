@@ -131,6 +131,52 @@ def test_who_forgot_its_leader_and_voted_again_is_told_both() -> None:
     }
 
 
+def told(story: Story, leader: int, epoch: int, f: str = "describe-quorum") -> Any:
+    view = {"leader": leader, "leader_epoch": epoch, "high_watermark": 1}
+    return story.ask("b1", f, view)
+
+
+@PLANTED.violation("c1 led epoch 3, as b1 told in operation", "and left epoch 2 on its disk")
+def leader_that_saved_no_epoch_of_its_own(story: Story) -> None:
+    """Nodes tell nothing of it, and started once: only what it told others shows it."""
+    told(story, 1, 3)
+    told(story, 1, 2)
+    story.disks.vote("c1", 2, 1, leader=1)
+
+
+@PLANTED.violation("c1 led epoch 4, as b1 told in operation", "and left epoch 3 on its disk")
+def epoch_that_a_later_process_does_not_know(story: Story) -> None:
+    told(story, 1, 4, "describe-node")
+    story.disks.vote("c1", 2, 1, leader=1)
+    story.disks.restart("c1")
+    story.disks.vote("c1", 3, 1, leader=1)
+
+
+@pytest.mark.parametrize("left", [3, 4])
+def test_leaders_saved_what_they_led(left: int) -> None:
+    story = clean()
+    before = clause_of(judged(CHECKER, story), "saved-state").compared
+    told(story, 1, 3)
+    story.disks.vote("c1", left, None, leader=1 if left == 3 else None)
+    result = clause_of(judged(CHECKER, story), "saved-state")
+    assert (result.verdict, result.compared) == (Verdict.VALID, before + 1)
+
+
+def test_of_a_leader_whose_last_file_is_gone_nothing_is_known() -> None:
+    """A copy of before is of another process; nor does a follower have to know of each epoch, or
+    anybody of one that no leader was told of."""
+    story = clean()
+    before = clause_of(judged(CHECKER, story), "saved-state").compared
+    told(story, 1, 9)
+    told(story, -1, 12)
+    story.disks.vote("c1", 2, 1, leader=1)
+    story.disks.vote("c2", 2, 1, leader=1)
+    story.disks.restart("c1")
+    story.disks.write("c1", 9)
+    result = clause_of(judged(CHECKER, story), "saved-state")
+    assert (result.verdict, result.compared) == (Verdict.VALID, before)
+
+
 @PLANTED.violation("c1 came back without its quorum state")
 def quorum_state_gone_after_a_restart(story: Story) -> None:
     story.boot("c1")
