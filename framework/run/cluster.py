@@ -20,7 +20,8 @@ from framework.run.faults import await_settled
 log: Final = logging.getLogger(__name__)
 T = TypeVar("T")
 
-BARRIER_TIMEOUT_S: Final = 60.0
+BARRIER_TIMEOUT_S: Final = 180.0
+"""Nodes that live may still be starting: six JVMs took 80 s where thirty processes wanted two cores."""
 LOOK_S: Final = 10.0
 """A cluster that has not settled by then is looked at: maybe nobody is left who could."""
 
@@ -48,7 +49,7 @@ def cluster_of(
 ) -> Iterator[Cluster]:
     """A cluster in which all nodes serve and agree. Hosts and network are gone on exit.
 
-    Raises `EngineError` when a node ends instead, or it does not settle within a minute; what
+    Raises `EngineError` when a node ends instead, or it does not settle within three minutes; what
     the nodes wrote is then copied to `failed_start_logs(node)`. `phase` is called with the name of
     each step as it begins.
     """
