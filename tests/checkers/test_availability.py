@@ -557,6 +557,17 @@ def test_one_success_after_the_first_fault_shows_enough() -> None:
     assert clauses_of(more)["kinds"] == (6, 6), "after the first one it did succeed"
 
 
+@pytest.mark.parametrize(("later_ns", "notes"), [(0, 0), (1, 1)])
+def test_what_is_asked_as_the_first_fault_begins_comes_after_it(later_ns: int, notes: int) -> None:
+    """It is the last that succeeds."""
+    story = peaceful()
+    last = story.op("create", "t")
+    assert last.invoked_ns is not None
+    hushed(story, "create")
+    story.faults = [replace(story.faults[0], injected_ns=last.invoked_ns + later_ns)]
+    assert availability(story.run_events()).note.count("never again after the first") == notes
+
+
 @pytest.mark.parametrize(("tries", "notes"), [(2, 0), (3, 1)])
 def test_three_tries_after_the_first_fault_show_something(tries: int, notes: int) -> None:
     story = peaceful()

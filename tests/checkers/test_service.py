@@ -96,6 +96,12 @@ def test_records_that_register_another_process_begin_at_its_epoch() -> None:
     assert not any(service.comes_anew(offset, 5) for offset in range(12))
 
 
+def test_the_first_process_of_a_broker_takes_nobodys_place() -> None:
+    """The one right behind it does, though no other record tells of the first."""
+    service = Service.of([record(3, NEW, 2), record(9, NEW, 7)])
+    assert [offset for offset in range(12) if service.comes_anew(offset, 4)] == [7, 8]
+
+
 @pytest.mark.parametrize(
     ("kind", "epoch"), [(NEW, 3), (OUT, 7), (GONE, 7)], ids=["the same process", "fenced", "gone"]
 )
