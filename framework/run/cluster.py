@@ -21,7 +21,7 @@ log: Final = logging.getLogger(__name__)
 T = TypeVar("T")
 
 BARRIER_TIMEOUT_S: Final = 180.0
-"""Nodes that live may still be starting: six JVMs took 80 s where thirty processes wanted two cores."""
+"""Nodes that live may still be starting: six JVMs took 80 s beside thirty other processes."""
 LOOK_S: Final = 10.0
 """A cluster that has not settled by then is looked at: maybe nobody is left who could."""
 

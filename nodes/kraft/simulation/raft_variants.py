@@ -192,6 +192,7 @@ def _keeps_its_high_watermark(transition: Transition, snapshot_id: SnapshotId) -
 
 
 _healthy_on_vote: Final = voting.on_vote
+_healthy_campaign: Final = voting.campaign
 
 
 def _binding_prevotes(transition: Transition, token: Token, vote: Vote) -> None:
@@ -207,9 +208,11 @@ def _binding_prevotes(transition: Transition, token: Token, vote: Vote) -> None:
 
 def _same_epoch(transition: Transition, retries: int = 0) -> None:
     role = transition.state.role
-    assert isinstance(role, Prospective)
-    transition.set(role=Candidate(role.deadline_ms, role.granted, retries=retries))
-    voting.count_votes(transition)
+    if isinstance(role, Prospective):
+        transition.set(role=Candidate(role.deadline_ms, role.granted, retries=retries))
+        voting.count_votes(transition)
+    else:  # its leader ended the epoch, and nobody was asked
+        _healthy_campaign(transition, retries)
 
 
 def _asks_in_its_own_epoch(transition: Transition) -> None:
