@@ -139,7 +139,8 @@ WATERMARK: Final = Clause(
     floor=2,
     because="each of a partition's replicas may be wrong",
     sources=(CLIENTS, DISKS, EVENTS),
-    blind="a follower's high watermark that it does not write down",
+    blind="a follower's high watermark that it does not write down; what all brokers may have lost "
+    "by losing power at once",
 )
 CLAUSES: Final = (CHAIN, REQUESTS, CLEAN, JOINS, MEMBERS, ENOUGH, WATERMARK)
 

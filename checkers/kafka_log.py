@@ -4,8 +4,9 @@ Short runs are judged whole, some by each task. A long one is cut by topics (`sh
 has transactions: what one saw of one topic may depend on what it sent to any other.
 """
 
+import json
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 from zlib import crc32
@@ -14,17 +15,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.folds.power_losses import PowerLoss, apart, power_losses
 from checkers.folds.topic_ids import LIVES, by_topic_id, topic_lives
 from checkers.logs import cycle_outcomes
 from checkers.logs.judge import NAME, judge
 from checkers.logs.model import SUMMARY
 from checkers.logs.rows import FS, SINGLE, SUBSCRIPTIONS, TRANSACTIONS, Kind, rows
 from framework.checking.keyed import OUTCOME_ARROW, Outcome, outcome_row
+from framework.checking.runs import ledger_of
 from framework.history.pairing import Operation
 from framework.history.reader import operations_of
 from framework.history.texts import as_json
 from framework.plugins.capabilities import OR
-from framework.plugins.checker import CLIENTS, OUTCOME_SCHEMA, Clause, DataFrame, Tables
+from framework.plugins.checker import (
+    CLIENTS,
+    OUTCOME_SCHEMA,
+    Clause,
+    DataFrame,
+    RunInfo,
+    Tables,
+)
 from framework.verdict import Verdict
 
 _BUCKETS: Final = 32
@@ -40,6 +50,9 @@ _BUCKET: Final = f"""explode(case
 _LINKING: Final = (*TRANSACTIONS, *SUBSCRIPTIONS)
 Judges: TypeAlias = Callable[[str, str], bool]
 """Of a run and a partition, whether it is judged here."""
+Losses: TypeAlias = Mapping[str, Sequence[PowerLoss]]
+"""By run."""
+NONE_LOST: Final[Losses] = {}
 LOOKED_AT: Final = (*FS, *LIVES)
 """Operations of these kinds make up what `judge_runs` is given."""
 
@@ -53,7 +66,8 @@ ONE_LOG: Final = Clause(
     because="two sends and two polls are the least of which each can contradict another; an answer "
     "on several partitions is no more than two of them",
     sources=(CLIENTS,),
-    blind="values that nobody polled, where nobody read to the end",
+    blind="values that nobody polled, where nobody read to the end; what all brokers may have lost "
+    "by losing power at once",
 )
 
 
@@ -67,11 +81,26 @@ class KafkaLog:
 
     def check(self, tables: Tables) -> DataFrame:
         operations = tables.operations.where(f"f in {LOOKED_AT}")
+        losses = {each.run: found for each in tables.runs if (found := losses_of(each))}
+
+        def share(bucket: tuple[pa.Scalar], operations: pa.Table) -> pa.Table:
+            return judge_share(bucket, operations, losses)
+
+        def whole(operations: pa.Table) -> pa.Table:
+            return judge_runs(operations, losses)
+
         if tables.operation_parts > 1:
             grouped: Any = shares(operations).groupBy("bucket")
-            return grouped.applyInArrow(judge_share, OUTCOME_SCHEMA)
+            return grouped.applyInArrow(share, OUTCOME_SCHEMA)
         grouped = operations.selectExpr("*", f"{_OF_RUN} as bucket").groupBy("bucket")
-        return grouped.applyInArrow(judge_runs, OUTCOME_SCHEMA)
+        return grouped.applyInArrow(whole, OUTCOME_SCHEMA)
+
+
+def losses_of(info: RunInfo) -> Sequence[PowerLoss]:
+    """By the run's ledger, if it has one."""
+    return power_losses(
+        json.loads(entries) for entries in ledger_of(info).column("entries").to_pylist()
+    )
 
 
 def shares(operations: DataFrame) -> DataFrame:
@@ -83,22 +112,26 @@ def shares(operations: DataFrame) -> DataFrame:
     return marked.selectExpr("*", f"{_BUCKET} as bucket")
 
 
-def judge_share(bucket: tuple[pa.Scalar], operations: pa.Table) -> pa.Table:
+def judge_share(
+    bucket: tuple[pa.Scalar], operations: pa.Table, losses: Losses = NONE_LOST
+) -> pa.Table:
     """Outcome rows of one bucket of `shares`."""
     (number,) = (each.as_py() for each in bucket)
     whole = set(operations.filter(operations["linked"]).column("run").to_pylist())
-    return _judged(operations, lambda run, key: run in whole or bucket_of(run, key) == number)
+    return _judged(
+        operations, lambda run, key: run in whole or bucket_of(run, key) == number, losses
+    )
 
 
-def judge_runs(operations: pa.Table) -> pa.Table:
+def judge_runs(operations: pa.Table, losses: Losses = NONE_LOST) -> pa.Table:
     """Outcome rows of whole runs. A run that cannot be judged is UNKNOWN, and keeps no other from
     being judged."""
-    return _judged(operations, lambda run, key: True)
+    return _judged(operations, lambda run, key: True, losses)
 
 
-def _judged(operations: pa.Table, judges: Judges) -> pa.Table:
+def _judged(operations: pa.Table, judges: Judges, losses: Losses) -> pa.Table:
     try:
-        made = _told_of(rows(by_topic(operations)), judges)
+        made = _told_of(rows(by_log(operations, losses)), judges)
         judged = judge(made, at_most=ONE_LOG.floor // 2)
         parts = cycle_outcomes.parts_of(made)
         of_cycles = cycle_outcomes.outcomes(*parts, NAME) if parts is not None else []
@@ -107,7 +140,7 @@ def _judged(operations: pa.Table, judges: Judges) -> pa.Table:
         if len(runs) == 1:
             return pa.Table.from_pylist([_failed(runs[0], error)], OUTCOME_ARROW)
         each = [operations.filter(pc.equal(operations.column("run"), run)) for run in runs]
-        return pa.concat_tables(_judged(run, judges) for run in each)
+        return pa.concat_tables(_judged(run, judges, losses) for run in each)
     # What transactions show was counted with their keys.
     counted = [{**row, "clauses": as_json({ONE_LOG.name: 0})} for row in of_cycles]
     plain = judged.select(OUTCOME_ARROW.names).cast(OUTCOME_ARROW)
@@ -131,14 +164,17 @@ def bucket_of(run: str, key: str) -> int:
     return crc32(f"{run}{topic if slash else number}".encode()) % _BUCKETS
 
 
-def by_topic(operations: pa.Table) -> pa.Table:
+def by_log(operations: pa.Table, losses: Losses = NONE_LOST) -> pa.Table:
     """The operations, those on partitions of topics that were deleted under the keys of their
-    topic ids: a name may have belonged to several."""
+    topic ids: a name may have belonged to several; and what was before a loss of power that may
+    have taken some of it along, under keys of its own."""
     affected = _of_deleted_topics(operations)
-    if not affected:
+    lossy = pc.is_in(operations["run"], pa.array(sorted(losses), pa.string()))
+    if not affected and not pc.any(lossy).as_py():
         return operations
     single = pc.is_in(operations["f"], pa.array(SINGLE))
-    moves = pc.and_(single, pc.is_in(operations["key"], pa.array(affected)))
+    again_named = pc.is_in(operations["key"], pa.array(affected, pa.string()))
+    moves = pc.fill_null(pc.and_(single, pc.or_(again_named, lossy)), False)
     looked_at = np.flatnonzero(pc.or_(moves, pc.is_in(operations["f"], pa.array(LIVES))).to_numpy())
     runs: dict[str, list[tuple[int, Operation]]] = defaultdict(list)
     table = operations.take(pa.array(looked_at))
@@ -146,7 +182,7 @@ def by_topic(operations: pa.Table) -> pa.Table:
     for row, run, operation in reported:
         runs[run].append((int(row), operation))
     rows_, moved = list[int](), list[Operation]()
-    for own in runs.values():
+    for run, own in runs.items():
         place = {each.index: row for row, each in own}
         lives = topic_lives(each for _, each in own)
         named: dict[str, list[Operation]] = defaultdict(list)
@@ -156,11 +192,13 @@ def by_topic(operations: pa.Table) -> pa.Table:
         for key, group in named.items():
             for topic_id, found in by_topic_id(lives, group).items():
                 name = key if topic_id is None else f"{key} of {topic_id}"
-                moved += [replace(each, key=name) for each in found]
-                rows_ += [place[each.index] for each in found]
+                for before, part in apart(losses.get(run, ()), found).items():
+                    moved += [replace(each, key=f"{name}{before}") for each in part]
+                    rows_ += [place[each.index] for each in part]
     again = operations.take(pa.array(rows_, pa.int64()))
     for name, column in (
         ("key", [as_json(each.key) for each in moved]),
+        ("value", [as_json(each.value) for each in moved]),
         ("type", [each.type for each in moved]),
         ("result", [None if each.end is None else as_json(each.result) for each in moved]),
     ):

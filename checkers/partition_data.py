@@ -21,7 +21,8 @@ offset must be in the answer, whenever the two happened. The clauses:
    (`folds.deleted_records`).
 
 acks=0 and acks=1 promise no place: their offsets count only once they are read. Topics that had
-one name are judged apart (`folds.topic_ids`).
+one name are judged apart (`folds.topic_ids`), and so is what was before all brokers lost power at
+once, by what they may have lost (`folds.power_losses`).
 """
 
 from bisect import bisect_left, bisect_right
@@ -35,6 +36,7 @@ from checkers.folds.deleted_records import Deletes, given_all_the_same, half_don
 from checkers.folds.log_ends import answered_limits, goes_back, hidden
 from checkers.folds.observations import with_observations
 from checkers.folds.peace import Upset
+from checkers.folds.power_losses import apart, power_losses
 from checkers.folds.topic_ids import LIVES, by_topic_id, topic_lives, topic_of
 from checkers.folds.values import fetch_from, fetched, log_answer, produce_of, revealed, seek_of
 from framework.checking.findings import finding, weighed
@@ -74,7 +76,7 @@ KEPT: Final = Clause(
     because="two values on two partitions",
     sources=(CLIENTS,),
     blind="values of acks=0 and acks=1 that nobody read; without an offset, in a log of which not "
-    "all was read",
+    "all was read; what all brokers may have lost by losing power at once",
 )
 READABLE: Final = Clause(
     name="readable",
@@ -157,13 +159,28 @@ def by_partition(events: RunEvents) -> Mapping[str, RunEvents]:
         found = topics if operation.f in LIVES else keys
         found[unquoted(compact(operation.key))].append(operation)
     lives = topic_lives(events.operations)
+    losses = power_losses(each.entries for each in events.faults)
     return {
-        key if topic_id is None else f"{key} of {topic_id}": replace(
-            events, operations=[*topics[topic_of(own[0])], *group]
+        (key if topic_id is None else f"{key} of {topic_id}") + before: replace(
+            events,
+            operations=[*topics[topic_of(own[0])], *(_as_far_as_read(part) if before else part)],
         )
         for key, own in keys.items()
         for topic_id, group in by_topic_id(lives, own).items()
+        for before, part in apart(losses, group).items()
     }
+
+
+def _as_far_as_read(operations: Sequence[Operation]) -> list[Operation]:
+    """Without promises that nobody came to look after, before a loss that may have broken them."""
+    fetches = [_fetch(each) for each in operations if each.f == "fetch" and each.ok]
+    produces = [each for each in operations if each.f == "produce"]
+    open_still = {each.operation.index for each in _unread(_acknowledged(produces), fetches)}
+    open_still |= {each.index for each in _unplaced(produces)}
+    return [
+        replace(each, type="info", result=None) if each.index in open_still else each
+        for each in operations
+    ]
 
 
 def partition_data(events: RunEvents) -> Outcome:

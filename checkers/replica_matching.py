@@ -20,6 +20,7 @@ from checkers.folds.deleted_records import acknowledged, begins_at, keeps
 from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
 from checkers.folds.in_sync import Settings
 from checkers.folds.log_ends import answered_limits, configured
+from checkers.folds.power_losses import forgotten, power_losses
 from checkers.folds.roles import BROKER, nodes_by_id
 from checkers.folds.shown_ends import leaders_word
 from checkers.folds.topic_ids import LIVES, TopicLives, topic_lives
@@ -57,7 +58,8 @@ SAME_BATCHES: Final = Clause(
     floor=4,
     because="two batches on two replicas are the least that can differ in their order",
     sources=(CLIENTS, DISKS),
-    blind="above what clients were told before the last read, or the observer's last question; "
+    blind="what all brokers may have lost by losing power at once; above what clients were told "
+    "before the last read, or the observer's last question; "
     "partitions that no read of the final phase shows, where the disk of a voter cannot be read or "
     "leaders from outside the ISR are allowed; beginnings that differ; logs that may be compacted",
 )
@@ -200,7 +202,8 @@ class Member:
 def _same_batches(
     events: RunEvents, logs: Logs, lives: TopicLives, isrs: Isrs, why: str
 ) -> tuple[Count, list[Finding]]:
-    reported = _high_watermarks(events.operations, lives)
+    losses = power_losses(each.entries for each in events.faults)
+    reported = _high_watermarks(forgotten(losses, events.operations), lives)
     if not reported:
         return "clients were told of no record that is committed", []
     if why and unable(events.plan, READ):

@@ -36,6 +36,8 @@ from nemesis.processes import ProcessFault, ProcessNemesis, ProcessOptions
 
 ACT: Final = "SIGKILL, and what was not forced to the disk is lost"
 DISK_ACT: Final = "SIGKILL, and an empty disk in the place of its own"
+EVERY_LOG: Final = "*"
+"""In the place of a log's name."""
 _DRAW_BITS: Final = 32
 
 
@@ -56,9 +58,8 @@ class PowerCut(Killed):
     `framework.plugins.fault.Injection`."""
 
     draws: Mapping[str, int] = field(default_factory=dict)
-    cut: dict[str, dict[str, tuple[int, int]]] = field(default_factory=dict, compare=False)
-    """By node, of each file that became shorter: its bytes before and after. Only for evidence and
-    the probe: healing does without it."""
+    lost: dict[str, "Lost"] = field(default_factory=dict, compare=False)
+    """By node. Only for evidence and the probe: healing does without it."""
 
     def to_json(self) -> Victims:
         return {
@@ -69,12 +70,15 @@ class PowerCut(Killed):
     def loses_data(self, cluster: Cluster) -> Collection[str]:
         return [node for node in self.pid_files if _keeps_unforced(cluster, node)]
 
+    def keeps_data(self, cluster: Cluster) -> Collection[str]:
+        others = set(cluster.nodes).difference(self.pid_files)
+        return [node for node in others if _keeps_unforced(cluster, node)]
+
     def inject(self, cluster: Cluster) -> None:
         Killed.inject(self, cluster)
-        self.cut.update(self.each(lambda node: self.lose(cluster, node)))
+        self.lost.update(self.each(lambda node: self.lose(cluster, node)))
 
-    def lose(self, cluster: Cluster, node: str) -> dict[str, tuple[int, int]]:
-        """Of each file that became shorter, its bytes before and after."""
+    def lose(self, cluster: Cluster, node: str) -> "Lost":
         return _lose(cluster, node, self.draws[node])
 
     def probe(self, cluster: Cluster) -> Probe:
@@ -84,21 +88,41 @@ class PowerCut(Killed):
         evidence: dict[str, Json] = {}
         for node, seen in killed.evidence.items():
             assert isinstance(seen, Mapping)
-            evidence[node] = {**seen, **_told(self.cut.get(node, {}))}
-        bites = any(self.cut.values()) if killed.bites else killed.bites
+            evidence[node] = {**seen, **self.lost.get(node, Lost()).told()}
+        bites = any(each.cut for each in self.lost.values()) if killed.bites else killed.bites
         return replace(killed, bites=bites, evidence=evidence)
 
 
 @dataclass(frozen=True, slots=True)
 class DiskLost(PowerCut):
     """Nodes that lose power and disk. `draws`: the numbers of the disks that they come back with.
-    `cut`: of the directory as a whole."""
+    What is lost is the directory as a whole, and of each log all."""
 
     def loses_data(self, cluster: Cluster) -> Collection[str]:
         return self.pid_files.keys()
 
-    def lose(self, cluster: Cluster, node: str) -> dict[str, tuple[int, int]]:
+    def lose(self, cluster: Cluster, node: str) -> "Lost":
         return _replace_disk(cluster, node, self.draws[node])
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What a node lost. `cut`: of each file that became shorter, its bytes before and after;
+    `kept`: of each log, by its name, the offset up to which it was forced to the disk, and up to
+    which it was left."""
+
+    cut: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    kept: Mapping[str, tuple[int, int]] | None = None
+
+    def told(self) -> dict[str, Json]:
+        """As the ledger has it."""
+        told: dict[str, Json] = {
+            "lost_bytes": sum(before - after for before, after in self.cut.values()),
+            "cut": {path: list(sizes) for path, sizes in self.cut.items()},
+        }
+        if self.kept is not None:
+            told["kept"] = {log: list(offsets) for log, offsets in self.kept.items()}
+        return told
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +220,8 @@ def left_after(files: Iterable[Unforced], draw: int) -> dict[str, int]:
     }
 
 
-def _lose(cluster: Cluster, node: str, draw: int) -> dict[str, tuple[int, int]]:
-    """Cut a node's files; of each that became shorter, its bytes before and after."""
+def _lose(cluster: Cluster, node: str, draw: int) -> Lost:
+    """Cut a node's files."""
     if not isinstance(cluster.system, LeavesUnforced):
         raise EngineError(f"system {cluster.system.name} does not say what a node may lose")
     files, host = list(cluster.system.unforced(cluster, node)), cluster.host(node)
@@ -208,11 +232,18 @@ def _lose(cluster: Cluster, node: str, draw: int) -> dict[str, tuple[int, int]]:
             for path, size in left.items()
         ]
         host.run(["sh"], stdin="\n".join(["set -e", *lines, ""]))
-    return {each.path: (each.size, left[each.path]) for each in files if each.path in left}
+    return Lost(
+        {each.path: (each.size, left[each.path]) for each in files if each.path in left},
+        {
+            each.log: (each.holds(each.forced), each.holds(left.get(each.path, each.size)))
+            for each in files
+            if each.log
+        },
+    )
 
 
-def _replace_disk(cluster: Cluster, node: str, number: int) -> dict[str, tuple[int, int]]:
-    """Put an empty disk in the place of a node's; the bytes on it, before and after. The new one is
+def _replace_disk(cluster: Cluster, node: str, number: int) -> Lost:
+    """Put an empty disk in the place of a node's. The new one is
     whole before the old one goes, so that the node starts, whatever becomes of the harness."""
     system, host = cluster.system, cluster.host(node)
     if not isinstance(system, FormatsDisks):
@@ -222,17 +253,10 @@ def _replace_disk(cluster: Cluster, node: str, number: int) -> dict[str, tuple[i
         host.write(f"{disk}.new/{path}", content)
     script = 'set -e; du -sb "$1" | cut -f1; rm -rf "$1"; mv "$1.new" "$1"; du -sb "$1" | cut -f1'
     before, after = map(int, host.run(["sh", "-c", script, "sh", disk]).out.split())
-    return {system.disk: (before, after)} if after < before else {}
+    cut = {system.disk: (before, after)} if after < before else {}
+    return Lost(cut, {EVERY_LOG: (0, 0)})
 
 
 def _keeps_unforced(cluster: Cluster, node: str) -> bool:
     system = cluster.system
     return isinstance(system, LeavesUnforced) and system.keeps_unforced(cluster.nodes[node])
-
-
-def _told(cut: Mapping[str, tuple[int, int]]) -> dict[str, Json]:
-    """As the ledger has it."""
-    return {
-        "lost_bytes": sum(before - after for before, after in cut.values()),
-        "cut": {path: list(sizes) for path, sizes in cut.items()},
-    }

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 
 from checkers.folds.brokers import ids_of
 from checkers.folds.isr import Key
+from checkers.folds.power_losses import PowerLoss, forgotten, left_of, power_losses
 from checkers.folds.shown_states import Between, ShownStates
 from checkers.folds.values import create_topic, log_answer, produce_of
 from framework.checking.findings import finding
@@ -303,12 +304,21 @@ def _marks(events: RunEvents) -> dict[Key, dict[str, Mark]]:
         if mark.offset > best.offset:
             found[key][mark.node] = mark
 
+    losses = power_losses(each.entries for each in events.faults)
+    named = {each.topic_id: each.name for each in events.of(TopicCreated)} if losses else {}
+
+    def told(each: PartitionCommitted | PartitionOffsetSaved, before: list[PowerLoss]) -> None:
+        names = (each.topic_id, named.get(each.topic_id))
+        left = left_of(before, [f"{name}/{each.partition}" for name in names], each.offset)
+        add((each.topic_id, each.partition), Mark(left, each.node, reported=each))
+
     for each in events.of(PartitionCommitted):
-        add((each.topic_id, each.partition), Mark(each.offset, each.node, reported=each))
-    for saved in events.of(PartitionOffsetSaved):
-        if saved.what == "high-watermark":
-            add((saved.topic_id, saved.partition), Mark(saved.offset, saved.node, reported=saved))
-    for operation in _acknowledged(events.operations):
+        told(each, [loss for loss in losses if earliest_ns(each) <= loss.at_ns])
+    saved = [each for each in events.of(PartitionOffsetSaved) if each.what == "high-watermark"]
+    last = {each.node: each.incarnation for each in sorted(saved, key=lambda each: each.seq)}
+    for mark in saved:  # when a former process wrote it, nobody knows
+        told(mark, losses if mark.incarnation != last[mark.node] else [])
+    for operation in _acknowledged(forgotten(losses, events.operations)):
         answer = log_answer(operation) if isinstance(operation.result, dict) else {}
         topic_id, offset = answer.get("topic_id"), answer.get("offset")
         number = str(operation.key).rpartition("/")[2]

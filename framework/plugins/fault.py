@@ -118,6 +118,9 @@ class LosesData(Protocol):
     def loses_data(self, cluster: Cluster) -> Collection[str]:
         """The nodes that may have less afterwards than they had told others that they have."""
 
+    def keeps_data(self, cluster: Cluster) -> Collection[str]:
+        """The other nodes that have such data, and lose none."""
+
 
 class Fault(Protocol):
     """A kind of fault."""

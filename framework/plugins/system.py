@@ -248,12 +248,20 @@ class System(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Unforced:
-    """A file of which the end was never forced to the disk: of its `size` bytes those from `forced`
-    on. `path`: below its node's workdir."""
+    """A file of which the end may not be forced to the disk: of its `size` bytes those from
+    `forced` on. `path`: below its node's workdir. `log`: of which log it is the end, by the name
+    that clients use, or its id; `ends`: so many bytes hold its records up to that offset, both
+    rising, from 0 bytes on."""
 
     path: str
     forced: int
     size: int
+    log: str = ""
+    ends: Sequence[tuple[int, int]] = ()
+
+    def holds(self, size: int) -> int:
+        """Up to which offset so many of its bytes hold the log, and all files before it."""
+        return max(offset for end, offset in self.ends if end <= size)
 
 
 @runtime_checkable
@@ -266,8 +274,8 @@ class LeavesUnforced(Protocol):
         """Whether such a node has files of which that can be said."""
 
     def unforced(self, cluster: Cluster, node: str) -> Sequence[Unforced]:
-        """Those of a node whose process has ended, and that was not stopped in good order. May
-        raise what `Host` raises."""
+        """Those of a node whose process has ended, and that was not stopped in good order; of a
+        log that has a name also where all of it was forced. May raise what `Host` raises."""
 
 
 @runtime_checkable

@@ -185,8 +185,12 @@ class FaultDriver:
         self._drawn[name] += 1
         spared = injection.spares(self._cluster) if isinstance(injection, Sparing) else None
         cut_off = injection.cuts_off(self._cluster) if isinstance(injection, CutsOff) else None
-        loses = injection.loses_data(self._cluster) if isinstance(injection, LosesData) else None
-        entry = self._ledger.plan(fault, injection, spared=spared, cut_off=cut_off, loses=loses)
+        lossy = injection if isinstance(injection, LosesData) else None
+        loses = lossy.loses_data(self._cluster) if lossy is not None else None
+        keeps = lossy.keeps_data(self._cluster) if lossy is not None else None
+        entry = self._ledger.plan(
+            fault, injection, spared=spared, cut_off=cut_off, loses=loses, keeps=keeps
+        )
         active = Active(injection, entry)
         self._active[name] = active
         self._look(active, "probed-before")

@@ -26,7 +26,7 @@ class Ledger:
         """Write a plan down; the entry that its other lines belong to. `nodes`: what is known of
         them; of `spared`, those that it leaves alone, where that are not just those that are no
         victims; of `cut_off`, those that it takes from the system; of `loses`, those from whose
-        disks it takes something."""
+        disks it takes something, and of `keeps` the others that have such things."""
         self._count += 1
         entry = Entry(self._count, fault.name, injection.shape, injection.to_json(), self._write)
         entry.planned(fault.ends_processes, nodes)

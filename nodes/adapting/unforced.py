@@ -6,6 +6,7 @@ from framework.plugins.host import Host
 from framework.plugins.system import Unforced
 from nodes.kafka_files.forced import (
     RECOVERY_POINTS,
+    ends,
     forced_bytes,
     last_segments,
     recovery_points,
@@ -22,12 +23,17 @@ def unforced(
     for segment in last_segments(_files(host, f"{host.workdir}/{logs}")):
         if segment.path.partition("/")[0] in forced_logs:
             continue
-        point, forced = points.get((segment.topic, segment.partition), 0), 0
-        if point > segment.base_offset:
-            data = host.read(f"{host.workdir}/{logs}/{segment.path}")
-            forced = forced_bytes(data, segment.base_offset, point)
-        if forced < segment.size:
-            found.append(Unforced(f"{logs}/{segment.path}", forced, segment.size))
+        base, point = segment.base_offset, points.get((segment.topic, segment.partition), 0)
+        data = host.read(f"{host.workdir}/{logs}/{segment.path}") if segment.size else b""
+        found.append(
+            Unforced(
+                f"{logs}/{segment.path}",
+                forced_bytes(data, base, point) if point > base else 0,
+                segment.size,
+                f"{segment.topic}/{segment.partition}",
+                ends(data, base),
+            )
+        )
     return found
 
 

@@ -54,6 +54,14 @@ def recovery_points(checkpoint: bytes) -> Mapping[tuple[str, int], int]:
     return {(each["topic"], each["partition"]): each["offset"] for each in rows}
 
 
+def ends(data: bytes, base_offset: int) -> list[tuple[int, int]]:
+    """Of a segment's content where its batches end: bytes, and the offset behind them."""
+    sound = scan(data, base_offset).sound
+    columns = (sound[name].to_pylist() for name in ("position", "size", "end_offset"))
+    batches = zip(*columns, strict=True)
+    return [(0, base_offset), *((position + size, end) for position, size, end in batches)]
+
+
 def forced_bytes(data: bytes, base_offset: int, recovery_point: int) -> int:
     """Of a segment's content, the bytes of the batches that have something below the point."""
     sound = scan(data, base_offset).sound

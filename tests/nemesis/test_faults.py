@@ -189,6 +189,7 @@ def test_power(echoes: Echoes) -> None:
             "killed": before,
             "lost_bytes": len(content) - len(left),
             "cut": {WRITTEN: [len(content), len(left)]},
+            "kept": {},
         }
     finally:
         plan.heal(cluster)
@@ -232,6 +233,7 @@ def test_a_disk_that_is_lost_is_an_empty_one(echoes: Echoes) -> None:
             seen = host.run(["find", disk, "-type", "f"]).out.splitlines()
             assert sorted(seen) == [f"{disk}/format", f"{disk}/log/first"]
             assert during.evidence["c2"]["lost_bytes"] == 10_000
+            assert during.evidence["c2"]["kept"] == {"*": [0, 0]}, "of all logs nothing"
         finally:
             plan.heal(cluster)
         after = plan.probe(cluster)

@@ -75,6 +75,14 @@ def test_who_loses_data_is_who_has_some() -> None:
     assert isinstance(plan, LosesData)
     assert set(plan.to_json()) == set(cluster.nodes)
     assert set(plan.loses_data(cluster)) == {"b1", "b2"}
+    assert list(plan.keeps_data(cluster)) == []
+    (fault,) = Power(PowerOptions(loses="disk")).faults
+    for some in (
+        FAULT.plan(cluster, ["b2"], "c1", random.Random(1)),
+        fault.plan(cluster, ["b2"], "c1", random.Random(1)),
+    ):
+        assert isinstance(some, LosesData)
+        assert list(some.keeps_data(cluster)) == ["b1"], "controllers have no such data"
 
 
 def test_it_is_none_of_all() -> None:

@@ -193,6 +193,18 @@ _LOGS: Final = (
         clauses=of("replica-matching", "deleted"),
     ),
     NoPromise(
+        name="forced-logs",
+        says="what is acknowledged to acks=all, after all replicas in sync have lost power",
+        why="not promised",
+        instead="partitions' logs are left to the operating system, but for `flush.messages` and "
+        "`flush.ms`, which nobody sets by default: replicas make them durable",
+        source="topic configuration `flush.messages`; documentation, Operations: Application vs. "
+        "OS Flush Management",
+        so="where all brokers lose power at once, what none of them had forced, and not all still "
+        "have, may be gone ([power](operating.md#power)); where one of them keeps its power it is "
+        "called lost, also where the ISR was of others",
+    ),
+    NoPromise(
         name="ends-of-their-own-transactions",
         says="an end of a transaction that ends no later one, however late it comes",
         why="not asked",

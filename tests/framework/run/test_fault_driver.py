@@ -177,9 +177,16 @@ class LosingInjection(PaperInjection):
     def loses_data(self, cluster: Cluster) -> list[str]:
         return ["n2", "n1"]
 
+    def keeps_data(self, cluster: Cluster) -> list[str]:
+        return ["n3"]
+
 
 def test_from_whose_disks_an_injection_takes_something_is_in_the_ledger(tmp_path: Path) -> None:
     assert planned(tmp_path, "loses", LosingInjection, "n1") == [None, ["n1", "n2"]]
+
+
+def test_who_has_such_things_and_loses_none_is_in_the_ledger(tmp_path: Path) -> None:
+    assert planned(tmp_path, "keeps", LosingInjection, "n1") == [None, ["n3"]]
 
 
 @dataclass(frozen=True)

@@ -39,13 +39,25 @@ def test_the_last_segment_behind_what_was_forced(tmp_path: Path) -> None:
         (logs / name).write_bytes(data)
     found = unforced(here(tmp_path), "data", {"__cluster_metadata-0"})
     assert list(found) == [
-        Unforced(f"data/log-0/{SECOND}", 0, len(other)),
-        Unforced(f"data/log-1/{FIRST}", len(one), len(one + other)),
+        Unforced(f"data/log-0/{SECOND}", 0, len(other), "log/0", [(0, 2), (len(other), 3)]),
+        Unforced(
+            f"data/log-1/{FIRST}",
+            len(one),
+            len(one + other),
+            "log/1",
+            [(0, 0), (len(one), 2), (len(one + other), 3)],
+        ),
+        Unforced(f"data/log-2/{FIRST}", 0, 0, "log/2", [(0, 0)]),
     ]
     everything = unforced(here(tmp_path), "data")
     assert {each.path for each in everything} - {each.path for each in found} == {
         f"data/__cluster_metadata-0/{FIRST}"
     }
+
+
+def test_up_to_where_what_is_left_of_a_file_holds_its_log() -> None:
+    file = Unforced("log", 10, 40, "log/0", [(0, 5), (10, 6), (40, 9)])
+    assert [file.holds(size) for size in (0, 9, 10, 39, 40)] == [5, 5, 6, 6, 9]
 
 
 def test_a_node_that_never_began_has_nothing_to_lose(tmp_path: Path) -> None:

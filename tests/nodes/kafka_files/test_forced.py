@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodes.kafka_files.batches import scan
-from nodes.kafka_files.forced import forced_bytes, last_segments, recovery_points
+from nodes.kafka_files.forced import ends, forced_bytes, last_segments, recovery_points
 
 OLD, NEW = "0" * 20 + ".log", f"{120:020d}.log"
 
@@ -45,8 +45,21 @@ def logs(draw: st.DrawFn) -> tuple[int, list[tuple[int, bytes]], bytes]:
         data = by_kio(*(Given(at + each) for each in range(count)))
         at += count
         batches.append((at, data))
-    torn = by_kio(Given(at))[: draw(st.integers(0, 70))]
+    whole = by_kio(Given(at))
+    torn = whole[: draw(st.integers(0, len(whole) - 1))]
     return base, batches, torn
+
+
+@given(log=logs())
+def test_up_to_where_so_many_bytes_hold_a_log(
+    log: tuple[int, list[tuple[int, bytes]], bytes],
+) -> None:
+    base, batches, torn = log
+    size, expected = 0, [(0, base)]
+    for end, data in batches:
+        size += len(data)
+        expected.append((size, end))
+    assert ends(b"".join(each for _, each in batches) + torn, base) == expected
 
 
 @given(log=logs(), ahead=st.integers(-3, 25))

@@ -1,0 +1,445 @@
+"""What all brokers may have lost with their power, and no more, is excused."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from planted_runs import TOPIC, Story
+from test_isr_chain import clean as clean_chain
+from test_isr_chain import produce as produce_to_other
+from test_partition_data import KEY, Data
+from test_replica_matching import lies, produce, read, write
+
+from checkers.folds.power_losses import PowerLoss, apart, forgotten, power_losses
+from checkers.isr_chain import isr_chain
+from checkers.kafka_log import judge_runs, losses_of
+from checkers.partition_data import by_partition, partition_data
+from checkers.replica_matching import replica_matching
+from framework.checking.columns import Columns
+from framework.checking.runs import OPERATIONS, add_operation
+from framework.evidence.kinds import DISK, PartitionCommitted, PartitionOffsetSaved
+from framework.evidence.run_events import FaultRecord
+from framework.plugins.checker import RunInfo
+from framework.testing.story import Story as PlainStory
+from framework.verdict import Verdict, worst
+
+Kept = Mapping[str, Mapping[str, tuple[int, int]]]
+MS = 1_000_000
+ALL: Kept = {"b1": {KEY: (0, 1)}, "b2": {KEY: (0, 2)}, "b3": {KEY: (0, 3)}}
+"""Three records, none of them forced: the first one is left on all, the last one on one."""
+
+
+def lines(at_ns: int, kept: Kept, keeps: Iterable[str] = (), **seen: Any) -> list[dict[str, Any]]:
+    """The ledger's, of one injection."""
+    evidence = {
+        node: {
+            "pid": 7,
+            "state": None,
+            "killed": 7,
+            "kept": {log: list(ends) for log, ends in logs.items()},
+            **seen,
+        }
+        for node, logs in kept.items()
+    }
+    of_all = {"id": 3, "fault": "power", "shape": "brokers"}
+    return [
+        {**of_all, "step": "planned", "time": at_ns - 3, "loses": [*kept], "keeps": [*keeps]},
+        {**of_all, "step": "probed-before", "time": at_ns - 2, "probe": {"evidence": {}}},
+        {**of_all, "step": "injected", "time": at_ns - 1},
+        {**of_all, "step": "probed-during", "time": at_ns, "probe": {"evidence": evidence}},
+        {**of_all, "step": "healed", "time": at_ns + MS},
+    ]
+
+
+def lose_power(story: PlainStory, kept: Kept = ALL, keeps: Iterable[str] = (), **seen: Any) -> None:
+    story.wait(1)
+    at_ns = story.now_ns
+    story.wait(3)
+    story.faults.append(
+        FaultRecord(
+            id=3,
+            fault="power",
+            shape="brokers",
+            victims={node: {} for node in kept},
+            injected_ns=at_ns - 1,
+            healed_ns=at_ns + MS,
+            effective=True,
+            healed=True,
+            ends_processes=True,
+            entries=lines(at_ns, kept, keeps, **seen),
+        )
+    )
+
+
+def before() -> Data:
+    """Three records, acknowledged and read."""
+    story = Data()
+    for offset in range(3):
+        story.produce(10 + offset, offset)
+    story.fetch(0, (0, 10), (1, 11), (2, 12))
+    return story
+
+
+def after(story: Data, *records: tuple[int, int]) -> Data:
+    """The first one is left; others take the places of those that are lost."""
+    story.watermark = 0
+    story.produce(20, 1)
+    story.produce(21, 2)
+    story.seek(1, consumer="b")
+    story.fetch(1, (1, 20), consumer="b", leader_epoch=1)
+    story.last(0, *(records or ((0, 10), (1, 20), (2, 21))), leader_epoch=9)
+    return story
+
+
+def lost() -> Data:
+    story = before()
+    lose_power(story)
+    return after(story)
+
+
+def verdicts(story: Data) -> dict[str, Verdict]:
+    """Of partition-data and of kafka-log, of all parts together."""
+    events = story.run_events()
+    parts = [partition_data(part) for part in by_partition(events).values()]
+    columns = Columns(OPERATIONS)
+    for operation in events.operations:
+        add_operation(columns, "r", operation)
+    losses = {"r": power_losses(each.entries for each in events.faults)}
+    rows = judge_runs(columns.table(), losses={run: own for run, own in losses.items() if own})
+    return {
+        "partition-data": worst(each.verdict for each in parts),
+        "kafka-log": worst(Verdict(each) for each in rows.column("verdict").to_pylist()),
+    }
+
+
+BOTH = {"partition-data", "kafka-log"}
+
+
+def invalid(story: Data) -> set[str]:
+    return {name for name, verdict in verdicts(story).items() if verdict is Verdict.INVALID}
+
+
+def test_what_all_lost_with_their_power_is_excused() -> None:
+    assert set(verdicts(lost()).values()) == {Verdict.VALID}
+
+
+def test_it_is_judged_apart_until_then() -> None:
+    parts = by_partition(lost().run_events())
+    assert set(parts) == {KEY, f"{KEY} until power 3"}
+    assert partition_data(parts[f"{KEY} until power 3"]).seen > 0
+
+
+def test_whole_disks_of_all_are_excused_from_the_first_record_on() -> None:
+    story = before()
+    lose_power(story, {node: {"*": (0, 0)} for node in ALL})
+    story.watermark = 0
+    story.produce(20, 0)
+    story.seek(0, consumer="b")
+    story.fetch(0, (0, 20), consumer="b", leader_epoch=1)
+    story.last(0, (0, 20), leader_epoch=9)
+    assert invalid(story) == set()
+
+
+def test_a_log_may_have_its_topics_id_for_a_name() -> None:
+    story = before()
+    lose_power(story, {node: {f"{TOPIC}/0": own[KEY]} for node, own in ALL.items()})
+    assert invalid(after(story)) == set()
+
+
+def somebody_kept_its_power(story: Data) -> None:
+    lose_power(story, {node: ALL[node] for node in ("b1", "b2")}, keeps=["b3"])
+    after(story)
+
+
+def another_node_lost_it(story: Data) -> None:
+    lose_power(story, {"b1": ALL["b1"]}, keeps=["b2", "b3"])
+    after(story)
+
+
+def nobody_who_keeps_logs_lost_it(story: Data) -> None:
+    lose_power(story, {}, keeps=["b1", "b2", "b3"])
+    after(story)
+
+
+def one_of_them_had_forced_it(story: Data) -> None:
+    lose_power(story, {**ALL, "b2": {KEY: (2, 2)}})
+    after(story)
+
+
+def one_of_them_had_forced_the_end(story: Data) -> None:
+    lose_power(story, {**ALL, "b3": {KEY: (3, 3)}})
+    after(story)
+
+
+def none_of_them_lost_it(story: Data) -> None:
+    lose_power(story, {node: {KEY: (0, 3)} for node in ALL})
+    after(story)
+
+
+def another_log_was_lost(story: Data) -> None:
+    lose_power(story, {node: {"u/0": (0, 0)} for node in ALL})
+    after(story)
+
+
+def one_of_them_lived(story: Data) -> None:
+    lose_power(story, state="S")
+    after(story)
+
+
+def what_was_left_on_all_is_lost_too(story: Data) -> None:
+    lose_power(story)
+    after(story, (1, 20), (2, 21))
+
+
+def what_was_left_on_all_is_another(story: Data) -> None:
+    lose_power(story)
+    story.produce(19, 0)
+    after(story, (0, 19), (1, 20), (2, 21))
+
+
+def it_was_acknowledged_afterwards(story: Data) -> None:
+    lose_power(story)
+    after(story, (0, 10), (2, 21))
+
+
+def it_was_asked_for_before_and_acknowledged_afterwards(story: Data) -> None:
+    asked = {"value": 13, "acks": "all", "producer": "p", "idempotent": True}
+    late = story.invoke("produce", KEY, asked)
+    lose_power(story)
+    story.complete(late, "ok", {"offset": 1, "topic_id": TOPIC})
+    after(story)
+
+
+def it_was_lost_before(story: Data) -> None:
+    story.fetch(0, (0, 10), (2, 12), consumer="c")
+    lose_power(story)
+    after(story)
+
+
+def it_was_another_before(story: Data) -> None:
+    story.fetch(0, (0, 10), (1, 15), (2, 12), consumer="c")
+    lose_power(story)
+    after(story)
+
+
+def it_is_lost_once_more(story: Data) -> None:
+    lose_power(story)
+    story.watermark = 0
+    story.produce(20, 1)
+    story.fetch(1, (1, 20), consumer="b", leader_epoch=1)
+    story.produce(21, 1)
+    story.last(0, (0, 10), (1, 21), leader_epoch=9)
+
+
+LIES: dict[Callable[[Data], None], set[str]] = dict.fromkeys(
+    [
+        somebody_kept_its_power,
+        another_node_lost_it,
+        nobody_who_keeps_logs_lost_it,
+        one_of_them_had_forced_it,
+        one_of_them_had_forced_the_end,
+        none_of_them_lost_it,
+        another_log_was_lost,
+        one_of_them_lived,
+        what_was_left_on_all_is_lost_too,
+        what_was_left_on_all_is_another,
+        it_was_acknowledged_afterwards,
+        it_was_asked_for_before_and_acknowledged_afterwards,
+        it_was_lost_before,
+        it_was_another_before,
+        it_is_lost_once_more,
+    ],
+    BOTH,
+) | {what_was_left_on_all_is_lost_too: {"partition-data"}}
+"""kafka-log lets what was polled once be missing from a later answer."""
+
+
+@pytest.mark.parametrize("lie", LIES, ids=lambda each: each.__name__)
+def test_a_lie_hides_behind_no_loss_of_power(lie: Callable[[Data], None]) -> None:
+    story = before()
+    lie(story)
+    assert invalid(story) == LIES[lie]
+
+
+@pytest.mark.parametrize("gone", ["keeps", "kept", "probed-during"])
+def test_a_ledger_that_does_not_say_all_of_it_excuses_nothing(gone: str) -> None:
+    """As those do that were written before."""
+    story = lost()
+    (fault,) = story.faults
+    left = []
+    for line in fault.entries:
+        line = {name: each for name, each in line.items() if name != gone}
+        if gone == "kept" and line["step"] == "probed-during":
+            line["probe"] = {"evidence": {node: {"state": None} for node in ALL}}
+        if line["step"] != gone:
+            left.append(line)
+    story.faults[:] = [replace(fault, entries=left)]
+    assert invalid(story) == BOTH
+
+
+def test_two_losses_one_after_the_other() -> None:
+    story = before()
+    lose_power(story)
+    story.watermark = 0
+    story.produce(20, 1)
+    story.fetch(1, (1, 20), consumer="b", leader_epoch=1)
+    lose_power(story, {node: {KEY: (0, 1)} for node in ALL})
+    story.faults[-1] = replace(
+        story.faults[-1], entries=[{**each, "id": 4} for each in story.faults[-1].entries]
+    )
+    story.watermark = 0
+    story.produce(30, 1)
+    story.fetch(1, (1, 30), consumer="d", leader_epoch=2)
+    story.last(0, (0, 10), (1, 30), leader_epoch=9)
+    assert set(by_partition(story.run_events())) == {
+        KEY,
+        f"{KEY} until power 3",
+        f"{KEY} until power 4",
+    }
+    assert invalid(story) == set()
+
+
+def test_a_run_has_them_from_its_ledger(tmp_path: Path) -> None:
+    info = RunInfo(run="r", path=str(tmp_path), plan={})
+    assert losses_of(info) == []
+    written = "".join(f"{json.dumps(line)}\n" for line in lines(7, ALL))
+    (tmp_path / "faults.jsonl").write_text(written)
+    assert losses_of(info) == [PowerLoss(3, 7, [*ALL.values()])]
+
+
+# --- disks --------------------------------------------------------------------------------
+
+
+def on_disks(lose: Callable[[Any], None] | None) -> Any:
+    """Acknowledged up to 4; two batches are left on both disks of the final ISR."""
+    story = Story()
+    story.create("t")
+    for offset in range(4):
+        produce(story, offset)
+    for offset in range(2):
+        write(story, offset, 0, "b1", "b2")
+    if lose is not None:
+        lose(story)
+    story.phase = "final"
+    read(story, "b1", "b2")
+    for node in ("b1", "b2"):
+        lies(story, node, 2)
+    return story.run_events()
+
+
+def lost_from(begin: int, keeps: Iterable[str] = ()) -> Callable[[Any], None]:
+    kept = {node: {KEY: (begin, begin)} for node in ("b1", "b2", "b3")}
+    return partial(lose_power, kept=kept, keeps=keeps)
+
+
+def test_disks_need_not_have_what_all_lost() -> None:
+    assert replica_matching(on_disks(lost_from(2))).verdict is not Verdict.INVALID
+    for lose in (None, lost_from(3), lost_from(2, keeps=["b4"])):
+        assert replica_matching(on_disks(lose)).verdict is Verdict.INVALID
+
+
+# --- operations ---------------------------------------------------------------------------
+
+
+def test_what_is_not_known_any_more() -> None:
+    story = before()
+    story.offsets("latest", 3)
+    story.op("delete-records", KEY, {"before": 3}, {"low_watermark": 3})
+    story.op("create", "u", {}, {"topic_id": "x"})
+    at_ns = story.now_ns + 1
+    loss = PowerLoss(3, at_ns, [{KEY: (0, 1)}])
+    left = forgotten([loss], story.operations)
+    assert [each.type for each in left] == ["ok", "info", "info", "ok", "info", "info", "ok"]
+    assert left[3].result["records"] == [[0, 10]]
+    assert (left[3].result["position"], left[3].result["high_watermark"]) == (1, 1)
+    assert left[3].value["consumer"] == "a until power 3"
+
+
+def test_topics_of_one_name_lost_each_its_own() -> None:
+    story = before()
+    story.op("produce", KEY, {"value": 9, "acks": "all"}, {"offset": 2, "topic_id": "other"})
+    loss = PowerLoss(3, story.now_ns + 1, [{f"{TOPIC}/0": (0, 1), "other/0": (0, 3)}])
+    left = forgotten([loss], story.operations)
+    assert [each.type for each in left if each.f == "produce"] == ["ok", "info", "info", "ok"]
+
+
+def test_nothing_is_told_apart_where_nothing_may_be_gone() -> None:
+    story = before()
+    loss = PowerLoss(3, story.now_ns + 1, [{KEY: (3, 3)}])
+    assert apart([loss], story.operations) == {"": story.operations}
+    assert apart([], story.operations) == {"": story.operations}
+
+
+# --- high watermarks ----------------------------------------------------------------------
+
+LOG = {"topic_id": TOPIC, "partition": 1}
+
+
+def above(
+    story: Story,
+    told: Callable[[Story], None],
+    begin: int = 2,
+    *,
+    keeps: Iterable[str] = (),
+    name: str = f"{TOPIC}/1",
+    then: Callable[[Story], None] = lambda story: None,
+) -> set[str]:
+    """What is told of t/1, whose logs end at 2, before those who keep it lose their power: the
+    clauses of isr-chain that are broken."""
+    told(story)
+    lose_power(story, {node: {name: (begin, begin)} for node in ("b1", "b2", "b3")}, keeps)
+    then(story)
+    return {each.clause for each in isr_chain(story.run_events()).findings}
+
+
+def acknowledged(story: Story) -> None:
+    for offset in (2, 3):
+        produce_to_other(story, offset)
+
+
+def committed(story: Story) -> None:
+    story.tell(PartitionCommitted, "b2", offset=4, leader_epoch=0, **LOG)
+
+
+def saved(story: Story) -> None:
+    """By a process that another one follows."""
+    story.tell(PartitionOffsetSaved, "b2", source=DISK, what="high-watermark", offset=4, **LOG)
+
+
+def saved_anew(story: Story, offset: int = 2) -> None:
+    story.tell(
+        PartitionOffsetSaved,
+        "b2",
+        source=DISK,
+        incarnation="next",
+        seq=1000,
+        what="high-watermark",
+        offset=offset,
+        **LOG,
+    )
+
+
+@pytest.mark.parametrize("told", [acknowledged, committed, saved])
+def test_a_high_watermark_may_have_been_above_what_all_lost(told: Callable[[Story], None]) -> None:
+    held = {"watermark-held"}
+    assert above(clean_chain(), told, then=saved_anew) == set()
+    assert above(clean_chain(), told, name="t/1", then=saved_anew) == set(), "by its name"
+    assert above(clean_chain(), told, 3, then=saved_anew) == held, "what was forced is there"
+    assert above(clean_chain(), told, keeps=["b4"], then=saved_anew) == held
+    assert above(clean_chain(), told, name="u/1", then=saved_anew) == held
+
+
+def test_a_high_watermark_of_afterwards_is_not_excused() -> None:
+    def nothing(story: Story) -> None:
+        pass
+
+    held = {"watermark-held"}
+    assert above(clean_chain(), nothing) == set()
+    assert above(clean_chain(), nothing, then=acknowledged) == held
+    assert above(clean_chain(), nothing, then=committed) == held
+    assert above(clean_chain(), nothing, then=saved) == held, "by the last process"
+    assert above(clean_chain(), saved, then=partial(saved_anew, offset=4)) == held
