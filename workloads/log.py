@@ -88,7 +88,8 @@ Reader: TypeAlias = tuple[str, str]
 class LogOptions:
     """`partitions`, `replicas`: of each topic. `flood`: connections to each broker with a produce
     under way on each; 0: no floods. `flood_s`: how long a flood lasts; before each there is none
-    for `QUIET` times as long. `moves`: replicas are changed meanwhile, where the system can.
+    for `QUIET` times as long. `flood_anew`: each flood has a topic of its own, which is deleted
+    right behind it. `moves`: replicas are changed meanwhile, where the system can.
     `delete_every_s`: between two deletes of some partition's oldest records; 0: none."""
 
     topics: int = 2
@@ -96,6 +97,7 @@ class LogOptions:
     replicas: int = 3
     flood: int = 0
     flood_s: float = 4.0
+    flood_anew: bool = False
     moves: bool = True
     delete_every_s: float = 3.0
 
@@ -154,10 +156,12 @@ class Log(KafkaWorkload):
         )
         if not self._options.flood:
             return operations
-        flooded = {FLOODED: CreateTopic(partitions=count, replication=1)}
+        flooded = CreateTopic(partitions=count, replication=1)
+        if self._options.flood_anew:
+            return reserve((1, floods_anew(self._options, flooded)), default=operations)
         return reserve(
             (1, floods(self._options)),
-            default=replace(operations, topics={**topics, **flooded}),
+            default=replace(operations, topics={**topics, FLOODED: flooded}),
         )
 
     def _movable(self, options: WorkloadOptions) -> Sequence[int]:
@@ -180,8 +184,19 @@ class Log(KafkaWorkload):
 
 def floods(options: LogOptions) -> Generator:
     """Quiet and flood in turns, on one thread, endless."""
+    return cycle(phases(sleep(QUIET * options.flood_s), _flood(options)))
+
+
+def floods_anew(options: LogOptions, topic: CreateTopic) -> Generator:
+    """So are these, and their topic is there for as long as each of them. It is deleted while
+    brokers may still be writing to the disk what the flood brought."""
+    made, deleted = op("create", key=FLOODED, value=topic.to_json()), op("delete", key=FLOODED)
+    return cycle(phases(sleep(QUIET * options.flood_s), made, _flood(options), deleted))
+
+
+def _flood(options: LogOptions) -> Invocation:
     flood = Flood(connections=options.flood, seconds=options.flood_s)
-    return cycle(phases(sleep(QUIET * options.flood_s), op("flood", value=flood.to_json())))
+    return op("flood", value=flood.to_json())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

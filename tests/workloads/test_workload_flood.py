@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -51,9 +52,12 @@ SPECS = [
 
 
 class FloodedLog(ReferenceLog):
-    """A flood takes the time that it should."""
+    """A flood takes the time that it should, and topics may go."""
 
     def __call__(self, op: Event, n: int) -> tuple[int, Event]:
+        if op.f == "delete":
+            self.topics.remove(str(op.key))
+            return 1_000_000, replace(op, type="ok")
         if op.f != "flood":
             return super().__call__(op, n)
         return round(op.value["seconds"] * 1e9), replace(op, type="ok")
@@ -90,6 +94,20 @@ def test_the_flooded_topic_has_a_partition_for_each_broker_and_no_other_use() ->
     assert created.value == {"partitions": 3, "replication": 1}
     keys = {str(each.key).partition("/")[0] for each in events if each.f in ("produce", "fetch")}
     assert keys == set(OPTIONS.names)
+
+
+def test_a_topic_of_its_own_is_made_for_each_flood_and_deleted_right_behind_it() -> None:
+    done = list(pairs(history(replace(OPTIONS, flood_anew=True))))
+    own = [(op, end) for op, end in done if op.f == "flood" or op.key == FLOODED]
+    turns = [op.f for op, _ in own]
+    assert turns == (["create", "flood", "delete"] * len(turns))[: len(turns)]
+    assert len(turns) > 6
+    assert own[0][0].value == {"partitions": 3, "replication": 1}
+    for (_, before), (op, _) in pairwise(own):
+        pause_s = (op.time - before.time) / 1e9
+        quiet_s = QUIET * 2.0 if op.f == "create" else 0.0
+        assert quiet_s <= pause_s < quiet_s + 0.5
+    assert len({op.process for op, _ in own}) == 1
 
 
 def test_without_the_option_there_is_no_flood() -> None:
