@@ -44,7 +44,7 @@ from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest
 from nodes.kraft.wire.quorum import request_to_wire
 from tests.nodes.kraft.loopback import Loopback, call, free_ports, until
 from workloads.kafka.batches import one_value
-from workloads.kafka.flood_client import MODULE
+from workloads.kafka.flooder import Target, started
 
 TOPIC = "flood"
 QUEUE = "kafka_network_RequestChannel_RequestQueueSize"
@@ -80,18 +80,7 @@ class Flood:
         )
         data = frame(encode_request(request, correlation_id=1, client_id="flood"))
         opened = [socket.create_connection(("127.0.0.1", port)) for _ in range(connections)]
-        fds = [each.fileno() for each in opened]
-        target = {"fds": fds, "request": data.hex()}
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", MODULE],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            pass_fds=fds,
-        )
-        assert self._process.stdin is not None
-        reported = {"seconds": 3600, "targets": [target]}
-        self._process.stdin.write(json.dumps(reported).encode() + b"\n")
-        self._process.stdin.flush()
+        self._process = started([Target(opened, data)], seconds=3600)
         for each in opened:
             each.close()
 

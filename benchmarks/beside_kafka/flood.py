@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,8 +27,7 @@ from benchmarks.beside_kafka.measuring import (
     p99,
 )
 from workloads.kafka.codec import Codec
-from workloads.kafka.flood_client import MODULE
-from workloads.kafka.flooder import BEGUN
+from workloads.kafka.flooder import BEGUN, Target, started
 from workloads.kafka.roles import BROKER, LISTENERS
 from workloads.kafka.system import system_of
 
@@ -102,7 +99,7 @@ def _flood(
     """The flood in a process of its own. The list has the number of answers once it is over."""
     cluster, answered = running.cluster, list[int]()
     with ExitStack() as stack:
-        targets, handles = list[dict[str, object]](), list[int]()
+        targets = []
         for node, (number, *_others) in leaders.items():
             ways = [
                 stack.enter_context(
@@ -110,20 +107,10 @@ def _flood(
                 )
                 for _ in range(count)
             ]
-            own = [way.fileno() for way in ways]
-            targets.append({"fds": own, "request": _produce(number)})
-            handles += own
-        process = subprocess.Popen(
-            [sys.executable, "-m", MODULE],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            pass_fds=handles,
-        )
-    assert process.stdin is not None and process.stdout is not None
+            targets.append(Target(ways, _produce(number)))
+        process = started(targets, FOR_EVER_S)
+    assert process.stdout is not None
     try:
-        process.stdin.write(json.dumps({"seconds": FOR_EVER_S, "targets": targets}).encode())
-        process.stdin.write(b"\n")
-        process.stdin.flush()
         if process.stdout.readline().decode().strip() != BEGUN:
             raise Failed("the flood's process did not begin")
         yield answered
@@ -134,8 +121,8 @@ def _flood(
         process.wait()
 
 
-def _produce(number: int) -> str:
+def _produce(number: int) -> bytes:
     part = produce.PartitionProduceData(index=i32(number), records=Records(batch(RECORDS)))
     data = produce.TopicProduceData(name=TopicName(TOPIC), partition_data=(part,))
     request = produce.ProduceRequest(acks=i16(-1), timeout=TIMEOUT, topic_data=(data,))
-    return Codec().encode_request(request, correlation_id=1, client_id="flood").hex()
+    return Codec().encode_request(request, correlation_id=1, client_id="flood")

@@ -5,7 +5,6 @@ import json
 import resource
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,10 +24,9 @@ from framework.history.event import Event, Invocation
 from framework.plugins.capabilities import DATA_FLOODS
 from framework.plugins.system import NodeSpec
 from framework.plugins.workload import WorkloadOptions
-from workloads.kafka import flood_client
+from workloads.kafka import flood_client, flooder
 from workloads.kafka.batches import values_in
 from workloads.kafka.flood_client import (
-    MODULE,
     OTHER_FILES,
     VALUE,
     FloodClient,
@@ -36,7 +34,7 @@ from workloads.kafka.flood_client import (
     NoFlood,
     _may_open,
 )
-from workloads.kafka.flooder import BEGUN
+from workloads.kafka.flooder import BEGUN, Target, started
 from workloads.kafka.log_client import LogClient
 from workloads.kafka.operations.floods import Flood, Flooded
 from workloads.log import FLOODED, QUIET, Log, LogOptions
@@ -209,7 +207,7 @@ def test_what_is_encrypted_is_not_flooded(
 def test_a_process_that_says_nothing_is_no_flood(
     client: FloodClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(flood_client, "MODULE", "workloads.kafka.no_such_module")
+    monkeypatch.setattr(flooder, "MODULE", "workloads.kafka.no_such_module")
     done = client.invoke(flood())
     assert done.error is not None and (done.type, done.error[0]) == ("fail", "CONNECTION_LOST")
 
@@ -258,16 +256,8 @@ def test_files_with_high_numbers_are_watched_as_well() -> None:
 @contextmanager
 def flooding(connection: socket.socket, request: bytes) -> Iterator[subprocess.Popen[bytes]]:
     """The process, for much longer than a test takes."""
-    targets = [{"fds": [connection.fileno()], "request": request.hex()}]
-    with subprocess.Popen(
-        [sys.executable, "-m", MODULE],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        pass_fds=[connection.fileno()],
-    ) as process:
-        assert process.stdin is not None and process.stdout is not None
-        process.stdin.write(json.dumps({"seconds": 600, "targets": targets}).encode() + b"\n")
-        process.stdin.flush()
+    with started([Target([connection], request)], seconds=600) as process:
+        assert process.stdout is not None
         assert process.stdout.readline().decode().strip() == BEGUN
         yield process
 

@@ -12,8 +12,6 @@ import resource
 import select
 import socket
 import ssl
-import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +29,7 @@ from framework.plugins.dialect import UnexpectedResponse
 from framework.plugins.outcomes import CONNECTION_FAILED, CONNECTION_LOST, Ok
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client
+from workloads.kafka import flooder
 from workloads.kafka.batches import one_value
 from workloads.kafka.broker_client import BrokerClient
 from workloads.kafka.client import connections
@@ -43,7 +42,6 @@ from workloads.kafka.operations.partitions import Produce, partition_key
 from workloads.kafka.roles import BROKER, LISTENERS
 from workloads.kafka.system import system_of
 
-MODULE: Final = "workloads.kafka.flooder"
 CONNECT_S: Final = 1.0
 OTHER_FILES: Final = 400
 """What the harness has open beside a flood, generously."""
@@ -77,12 +75,12 @@ class Target:
     request: RequestPayload
     connections: Sequence[socket.socket]
 
-    def to_json(self) -> Recorded:
+    def told(self) -> flooder.Target:
         """As the process is told it."""
         data = Codec().encode_request(
             self.request, correlation_id=CORRELATION_ID, client_id="flood"
         )
-        return {"fds": [each.fileno() for each in self.connections], "request": data.hex()}
+        return flooder.Target(self.connections, data)
 
     def refuses(self, answer: str) -> bool:
         """Whether this is anything else than that the batch was appended."""
@@ -198,20 +196,9 @@ def _target(node: str, produce: Invocation, opened: Sequence[socket.socket]) -> 
 
 def _ran(asked: Flood, targets: Sequence[Target], began_s: float) -> Flooded:
     """Runs the flood. Raises `NoFlood` where its process says nothing."""
-    reported = {"seconds": asked.seconds, "targets": [each.to_json() for each in targets]}
-    process = subprocess.Popen(
-        [sys.executable, "-m", MODULE],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        pass_fds=[each.fileno() for target in targets for each in target.connections],
-        start_new_session=True,  # Ctrl-C is the harness's, which ends its input
-    )
+    process = flooder.started([each.told() for each in targets], asked.seconds)
     assert process.stdin is not None and process.stdout is not None
     try:
-        with suppress(BrokenPipeError):
-            process.stdin.write(json.dumps(reported).encode() + b"\n")
-            process.stdin.flush()
         if Lateness().line(process.stdout, time.monotonic() + BEGIN_S) != BEGUN:
             raise NoFlood(CONNECTION_LOST, "the flood's process did not begin")
         full_s, late = time.monotonic(), Lateness()

@@ -1,10 +1,10 @@
 """A flood, as a process of its own, so that it takes no time of the harness's: on each connection
 one request is under way at any time, the same one again as soon as it is answered.
 
-It is given open connections, and JSON on its input: `{"seconds": s, "targets": [{"fds": [...],
-"request": hex}, ...]}`, a line. It writes a line when all requests are under way and, at the end,
-one of JSON with a `Tally` for each target. Where its input ends before that, as with whoever
-started it, it ends at once.
+It is given (`started`) open connections, and JSON on its input: `{"seconds": s, "targets":
+[{"fds": [...], "request": hex}, ...]}`, a line. It writes a line when all requests are under way
+and, at the end, one of JSON with a `Tally` for each target. Where its input ends before that, as
+with whoever started it, it ends at once.
 """
 
 from __future__ import annotations
@@ -13,15 +13,49 @@ import json
 import select
 import socket
 import struct
+import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Final
 
 _LENGTH: Final = struct.Struct(">i")
 CHUNK_BYTES: Final = 64 * 1024
 BEGUN: Final = "begun"
+MODULE: Final = "workloads.kafka.flooder"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Open connections, and the frame that is sent on each."""
+
+    connections: Sequence[socket.socket]
+    request: bytes
+
+    @property
+    def fds(self) -> list[int]:
+        return [each.fileno() for each in self.connections]
+
+
+def started(targets: Sequence[Target], seconds: float) -> subprocess.Popen[bytes]:
+    """The process, which has been told what to do, or has ended already. Whoever starts it may
+    close the connections, and ends it by closing its input."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", MODULE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        pass_fds=[descriptor for each in targets for descriptor in each.fds],
+        start_new_session=True,  # Ctrl-C is for whoever started it
+    )
+    told = [{"fds": each.fds, "request": each.request.hex()} for each in targets]
+    assert process.stdin is not None
+    with suppress(BrokenPipeError):
+        process.stdin.write(json.dumps({"seconds": seconds, "targets": told}).encode() + b"\n")
+        process.stdin.flush()
+    return process
 
 
 @dataclass(slots=True)
