@@ -273,6 +273,52 @@ BUGS: Final = (
         settings=("request.timeout.ms=1000", "broker.session.timeout.ms=1500"),
         found_by=("observed-cluster", "all-in-sync"),
     ),
+    Bug(
+        id="KAFKA-16814",
+        title="A broker that is killed while topics are created does not start again",
+        what=(
+            "A broker makes the directory of a new replica, and writes which topic it belongs to "
+            "into a file there (`partition.metadata`) somewhat later, in another thread. One that "
+            "is killed in between comes back with a log of no topic, which 3.7.0 refuses "
+            '("does not have a topic ID, which is not allowed when running in KRaft mode"), and '
+            "ends, at each start, until somebody removes the directory by hand. Topics of many "
+            "partitions are created here, for there is a file to be forced to the disk for each "
+            "replica, and all brokers are killed once. From 3.7.1 on such a log is one that "
+            "nobody needs, and is put aside: a run of it with three controllers, for 16 s, had "
+            "three of them, and all brokers came back. On 3.7.0 none did there."
+        ),
+        source="https://github.com/apache/kafka/pull/16165",
+        releases={"3.7.0": True, "3.7.1": False},
+        workload="topics:live_names=20,partitions=10",
+        nemesis="kill:target=brokers,after=8,lasts=3",
+        time_limit_s=14,
+        rate=60,
+        nodes="1+3",
+        settings=("request.timeout.ms=1000", "broker.session.timeout.ms=1500"),
+        found_by=("process-health", "unbroken"),
+    ),
+    Bug(
+        id="KAFKA-15391",
+        title="A broker ends because a topic is deleted while its records go to the disk",
+        what=(
+            "Where a segment of a log begins, the one before it is forced to the disk in another "
+            "thread, and so is the directory. When the topic is deleted meanwhile its directory "
+            "has another name, and that thread finds none: NoSuchFileException, for which the "
+            "broker gives up the disk, and ends if it was the only one. A flood of produces has a "
+            "topic of its own here, which is deleted right behind it; segments are small, so that "
+            "there is much to be forced. From 3.5.2 on (by its jars) a directory that is gone is "
+            "not forced."
+        ),
+        source="https://github.com/apache/kafka/pull/14280",
+        releases={"3.3.2": True, "3.6.2": False},
+        workload="log:topics=1,partitions=1,delete_every_s=0,flood=2,flood_s=1,flood_anew=true",
+        nemesis="none",
+        time_limit_s=50,
+        rate=100,
+        nodes="1+2",
+        settings=("log.segment.bytes=200", "background.threads=1"),
+        found_by=("process-health", "unbroken"),
+    ),
 )
 
 NOT_SHOWN: Final = (
@@ -307,6 +353,11 @@ OUT_OF_REACH: Final = (
         "KAFKA-15221",
         "a fetch from before a follower's restart lets it back into the ISR: it has to come late, "
         "and no fault here delays a single request",
+    ),
+    (
+        "KAFKA-16310",
+        "ListOffsets may name another offset than that of the record with the largest timestamp "
+        "(3.7.0): nobody here asks for it, and batches have one record each",
     ),
 )
 """Issue, and why no run shows it yet. None of them was tried."""
