@@ -36,8 +36,6 @@ from nemesis.processes import ProcessFault, ProcessNemesis, ProcessOptions
 
 ACT: Final = "SIGKILL, and what was not forced to the disk is lost"
 DISK_ACT: Final = "SIGKILL, and an empty disk in the place of its own"
-EVERY_LOG: Final = "*"
-"""In the place of a log's name."""
 _DRAW_BITS: Final = 32
 
 
@@ -108,11 +106,11 @@ class DiskLost(PowerCut):
 @dataclass(frozen=True, slots=True)
 class Lost:
     """What a node lost. `cut`: of each file that became shorter, its bytes before and after;
-    `kept`: of each log, by its name, the offset up to which it was forced to the disk, and up to
-    which it was left."""
+    `kept`: of each log, by its name, the offset up to which it was forced to the disk, up to which
+    it was left, and up to which it went before. None: nobody knows."""
 
     cut: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    kept: Mapping[str, tuple[int, int]] | None = None
+    kept: Mapping[str, tuple[int, int, int]] | None = None
 
     def told(self) -> dict[str, Json]:
         """As the ledger has it."""
@@ -235,7 +233,11 @@ def _lose(cluster: Cluster, node: str, draw: int) -> Lost:
     return Lost(
         {each.path: (each.size, left[each.path]) for each in files if each.path in left},
         {
-            each.log: (each.holds(each.forced), each.holds(left.get(each.path, each.size)))
+            each.log: (
+                each.holds(each.forced),
+                each.holds(left.get(each.path, each.size)),
+                each.holds(each.size),
+            )
             for each in files
             if each.log
         },
@@ -248,13 +250,16 @@ def _replace_disk(cluster: Cluster, node: str, number: int) -> Lost:
     system, host = cluster.system, cluster.host(node)
     if not isinstance(system, FormatsDisks):
         raise EngineError(f"system {system.name} does not say what is on an empty disk")
-    disk = f"{host.workdir}/{system.disk}"
+    disk, kept = f"{host.workdir}/{system.disk}", None
+    if isinstance(system, LeavesUnforced):
+        files = system.unforced(cluster, node)
+        kept = {each.log: (0, 0, each.holds(each.size)) for each in files if each.log}
     for path, content in system.newly_formatted(cluster, node, number).items():
         host.write(f"{disk}.new/{path}", content)
     script = 'set -e; du -sb "$1" | cut -f1; rm -rf "$1"; mv "$1.new" "$1"; du -sb "$1" | cut -f1'
     before, after = map(int, host.run(["sh", "-c", script, "sh", disk]).out.split())
     cut = {system.disk: (before, after)} if after < before else {}
-    return Lost(cut, {EVERY_LOG: (0, 0)})
+    return Lost(cut, kept)
 
 
 def _keeps_unforced(cluster: Cluster, node: str) -> bool:

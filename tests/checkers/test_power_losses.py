@@ -23,13 +23,14 @@ from framework.checking.columns import Columns
 from framework.checking.runs import OPERATIONS, add_operation
 from framework.evidence.kinds import DISK, PartitionCommitted, PartitionOffsetSaved
 from framework.evidence.run_events import FaultRecord
+from framework.history.pairing import Operation
 from framework.plugins.checker import RunInfo
 from framework.testing.story import Story as PlainStory
 from framework.verdict import Verdict, worst
 
-Kept = Mapping[str, Mapping[str, tuple[int, int]]]
+Kept = Mapping[str, Mapping[str, tuple[int, int, int]]]
 MS = 1_000_000
-ALL: Kept = {"b1": {KEY: (0, 1)}, "b2": {KEY: (0, 2)}, "b3": {KEY: (0, 3)}}
+ALL: Kept = {"b1": {KEY: (0, 1, 3)}, "b2": {KEY: (0, 2, 3)}, "b3": {KEY: (0, 3, 3)}}
 """Three records, none of them forced: the first one is left on all, the last one on one."""
 
 
@@ -117,6 +118,7 @@ def verdicts(story: Data) -> dict[str, Verdict]:
 
 
 BOTH = {"partition-data", "kafka-log"}
+PARTITION_DATA = {"partition-data"}
 
 
 def invalid(story: Data) -> set[str]:
@@ -135,7 +137,7 @@ def test_it_is_judged_apart_until_then() -> None:
 
 def test_whole_disks_of_all_are_excused_from_the_first_record_on() -> None:
     story = before()
-    lose_power(story, {node: {"*": (0, 0)} for node in ALL})
+    lose_power(story, {node: {KEY: (0, 0, 3)} for node in ALL})
     story.watermark = 0
     story.produce(20, 0)
     story.seek(0, consumer="b")
@@ -166,22 +168,22 @@ def nobody_who_keeps_logs_lost_it(story: Data) -> None:
 
 
 def one_of_them_had_forced_it(story: Data) -> None:
-    lose_power(story, {**ALL, "b2": {KEY: (2, 2)}})
+    lose_power(story, {**ALL, "b2": {KEY: (2, 2, 3)}})
     after(story)
 
 
 def one_of_them_had_forced_the_end(story: Data) -> None:
-    lose_power(story, {**ALL, "b3": {KEY: (3, 3)}})
+    lose_power(story, {**ALL, "b3": {KEY: (3, 3, 3)}})
     after(story)
 
 
 def none_of_them_lost_it(story: Data) -> None:
-    lose_power(story, {node: {KEY: (0, 3)} for node in ALL})
+    lose_power(story, {node: {KEY: (0, 3, 3)} for node in ALL})
     after(story)
 
 
 def another_log_was_lost(story: Data) -> None:
-    lose_power(story, {node: {"u/0": (0, 0)} for node in ALL})
+    lose_power(story, {node: {"u/0": (0, 0, 3)} for node in ALL})
     after(story)
 
 
@@ -211,6 +213,24 @@ def it_was_asked_for_before_and_acknowledged_afterwards(story: Data) -> None:
     late = story.invoke("produce", KEY, asked)
     lose_power(story)
     story.complete(late, "ok", {"offset": 1, "topic_id": TOPIC})
+    after(story)
+
+
+def it_was_acknowledged_and_written_nowhere(story: Data) -> None:
+    story.produce(13, 3)
+    lose_power(story)
+    after(story)
+
+
+def it_was_read_and_written_nowhere(story: Data) -> None:
+    story.fetch(3, (3, 13), consumer="a")
+    lose_power(story)
+    after(story)
+
+
+def a_high_watermark_was_above_all_that_was_written(story: Data) -> None:
+    story.fetch(3, consumer="a", high_watermark=5)
+    lose_power(story)
     after(story)
 
 
@@ -249,13 +269,20 @@ LIES: dict[Callable[[Data], None], set[str]] = dict.fromkeys(
         what_was_left_on_all_is_another,
         it_was_acknowledged_afterwards,
         it_was_asked_for_before_and_acknowledged_afterwards,
+        it_was_acknowledged_and_written_nowhere,
+        it_was_read_and_written_nowhere,
+        a_high_watermark_was_above_all_that_was_written,
         it_was_lost_before,
         it_was_another_before,
         it_is_lost_once_more,
     ],
     BOTH,
-) | {what_was_left_on_all_is_lost_too: {"partition-data"}}
-"""kafka-log lets what was polled once be missing from a later answer."""
+) | dict.fromkeys(
+    [what_was_left_on_all_is_lost_too, a_high_watermark_was_above_all_that_was_written],
+    PARTITION_DATA,
+)
+"""kafka-log lets what was polled once be missing from a later answer, and asks no high watermark
+of one leader after that of another."""
 
 
 @pytest.mark.parametrize("lie", LIES, ids=lambda each: each.__name__)
@@ -287,7 +314,7 @@ def test_two_losses_one_after_the_other() -> None:
     story.watermark = 0
     story.produce(20, 1)
     story.fetch(1, (1, 20), consumer="b", leader_epoch=1)
-    lose_power(story, {node: {KEY: (0, 1)} for node in ALL})
+    lose_power(story, {node: {KEY: (0, 1, 2)} for node in ALL})
     story.faults[-1] = replace(
         story.faults[-1], entries=[{**each, "id": 4} for each in story.faults[-1].entries]
     )
@@ -332,7 +359,7 @@ def on_disks(lose: Callable[[Any], None] | None) -> Any:
 
 
 def lost_from(begin: int, keeps: Iterable[str] = ()) -> Callable[[Any], None]:
-    kept = {node: {KEY: (begin, begin)} for node in ("b1", "b2", "b3")}
+    kept = {node: {KEY: (begin, begin, 4)} for node in ("b1", "b2", "b3")}
     return partial(lose_power, kept=kept, keeps=keeps)
 
 
@@ -351,7 +378,7 @@ def test_what_is_not_known_any_more() -> None:
     story.op("delete-records", KEY, {"before": 3}, {"low_watermark": 3})
     story.op("create", "u", {}, {"topic_id": "x"})
     at_ns = story.now_ns + 1
-    loss = PowerLoss(3, at_ns, [{KEY: (0, 1)}])
+    loss = PowerLoss(3, at_ns, [{KEY: (0, 1, 3)}])
     left = forgotten([loss], story.operations)
     assert [each.type for each in left] == ["ok", "info", "info", "ok", "info", "info", "ok"]
     assert left[3].result["records"] == [[0, 10]]
@@ -359,17 +386,86 @@ def test_what_is_not_known_any_more() -> None:
     assert left[3].value["consumer"] == "a until power 3"
 
 
+def one(f: str, asked: Any, result: Any, **more: Any) -> Operation:
+    return PlainStory().op(f, KEY, asked, result, **more)
+
+
+def produced(offset: int | None, **more: Any) -> Operation:
+    return one("produce", {"value": 1, "acks": "all"}, {"offset": offset}, **more)
+
+
+def read_from(begin: int, end: int, **more: Any) -> Operation:
+    records = [[offset, offset] for offset in range(begin, end)]
+    told = {"records": records, "position": end, "high_watermark": end, **more}
+    return one("fetch", {"from": begin}, told)
+
+
+def told_end(offset: int | None) -> Operation:
+    return one("list-offsets", {"at": "latest"}, {"offset": offset})
+
+
+SHOWN_BEFORE: list[tuple[Operation, Operation | str | None]] = [
+    (produced(3), "as it was"),
+    (produced(4), "unknown"),
+    (produced(6), "unknown"),
+    (produced(7), "as it was"),
+    (produced(0), "as it was"),
+    (produced(-1), "unknown"),
+    (produced(None), "unknown"),
+    (produced(5, type="fail", error="X"), "as it was"),
+    (told_end(None), "as it was"),
+    (told_end(4), "as it was"),
+    (told_end(5), "unknown"),
+    (told_end(7), "unknown"),
+    (told_end(8), "as it was"),
+    (one("delete-records", {"before": 5}, {"low_watermark": 5}), "unknown"),
+    (one("delete-records", {"before": 4}, {"low_watermark": 4}), "as it was"),
+    (one("delete-records", {"before": 5}, {}), "as it was"),
+    (one("seek", None, None), "as it was"),
+    (one("seek", None, {}), "as it was"),
+    (read_from(0, 4), "as it was"),
+    (read_from(2, 7), read_from(2, 4)),
+    (read_from(2, 8), "as it was"),
+    (read_from(2, 3, high_watermark=8), "as it was"),
+    (read_from(2, 3, high_watermark=7), read_from(2, 3, high_watermark=4)),
+    (read_from(4, 4), "as it was"),
+    (read_from(5, 5), None),
+    (read_from(2, 4, log_start=4), "as it was"),
+    (read_from(2, 4, log_start=5), None),
+]
+"""Of a log that may be gone from 4 on, and went up to 7."""
+
+
+@pytest.mark.parametrize(("operation", "expected"), SHOWN_BEFORE)
+def test_what_is_left_of_what_was_shown(
+    operation: Operation, expected: Operation | str | None
+) -> None:
+    loss = PowerLoss(3, operation.completed_ns or 0, [{KEY: (0, 4, 5)}, {KEY: (0, 9, 7)}])
+    beside = replace(produced(5), index=9)  # so that there is something to tell apart
+    left = [each for each in forgotten([loss], [operation, beside]) if each.index != 9]
+    unknown = replace(operation, type="info", result=None)
+    named = {"as it was": [operation], "unknown": [unknown], None: []}
+    assert left == (named[expected] if not isinstance(expected, Operation) else [expected])
+
+
+def test_what_was_answered_later_is_of_afterwards() -> None:
+    at_ns = produced(5).completed_ns or 0
+    for loss_ns, kind in ((at_ns, "info"), (at_ns - 1, "ok")):
+        loss = PowerLoss(3, loss_ns, [{KEY: (0, 4, 7)}])
+        assert [each.type for each in forgotten([loss], [produced(5)])] == [kind]
+
+
 def test_topics_of_one_name_lost_each_its_own() -> None:
     story = before()
     story.op("produce", KEY, {"value": 9, "acks": "all"}, {"offset": 2, "topic_id": "other"})
-    loss = PowerLoss(3, story.now_ns + 1, [{f"{TOPIC}/0": (0, 1), "other/0": (0, 3)}])
+    loss = PowerLoss(3, story.now_ns + 1, [{f"{TOPIC}/0": (0, 1, 3), "other/0": (0, 3, 3)}])
     left = forgotten([loss], story.operations)
     assert [each.type for each in left if each.f == "produce"] == ["ok", "info", "info", "ok"]
 
 
 def test_nothing_is_told_apart_where_nothing_may_be_gone() -> None:
     story = before()
-    loss = PowerLoss(3, story.now_ns + 1, [{KEY: (3, 3)}])
+    loss = PowerLoss(3, story.now_ns + 1, [{KEY: (3, 3, 3)}])
     assert apart([loss], story.operations) == {"": story.operations}
     assert apart([], story.operations) == {"": story.operations}
 
@@ -391,7 +487,7 @@ def above(
     """What is told of t/1, whose logs end at 2, before those who keep it lose their power: the
     clauses of isr-chain that are broken."""
     told(story)
-    lose_power(story, {node: {name: (begin, begin)} for node in ("b1", "b2", "b3")}, keeps)
+    lose_power(story, {node: {name: (begin, begin, 4)} for node in ("b1", "b2", "b3")}, keeps)
     then(story)
     return {each.clause for each in isr_chain(story.run_events()).findings}
 
