@@ -725,10 +725,12 @@ def metadata(**told: Any) -> Callable[[Story], Any]:
     )
 
 
-def observed(topic_id: str = TOPIC, **told: Any) -> Callable[[Story], Any]:
+def observed(
+    topic_id: str = TOPIC, f: str = "describe-topics", **told: Any
+) -> Callable[[Story], Any]:
     """A broker tells the observer of a topic."""
     topic = {"name": "t", "topic_id": topic_id, "partitions": [{"partition": 0, **told}]}
-    return lambda story: story.ask("b1", "describe-topics", {"brokers": [], "topics": [topic]})
+    return lambda story: story.ask("b1", f, {"brokers": [], "topics": [topic]})
 
 
 @pytest.mark.parametrize(
@@ -770,6 +772,7 @@ def test_what_shows_a_generation(
         (metadata(leader_epoch=5), alters(3, leader_epoch=5)),
         (observed(leader_epoch=5), alters(3, leader_epoch=5)),
         (observed(OTHER, leader_epoch=5), alters(3, leader_epoch=4)),
+        (observed(f="describe-cluster", leader_epoch=5), alters(3, leader_epoch=4)),
         (observed(), alters(3)),
         (lambda story: story.ask("b1", "describe-topics", {"brokers": []}), alters(3)),
         (answered("describe", {"partitions": None}), alters(3)),

@@ -2,8 +2,9 @@
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from checkers.linearizability.methods.unique_writes import method, order, refuta
 from checkers.linearizability.methods.unique_writes.zones import (
     AGAINST_TIME,
     CLASH,
+    CLAUSES,
     CYCLE,
     FINE,
     NOT_UNIQUE,
@@ -112,6 +114,7 @@ def test_zones_are_what_chains_span() -> None:
         call, ret, kind = history.call, history.ret, history.kind
         wanted = list(chains(history))
         assert found.root.tolist() == [chain[0] for chain in wanted]
+        assert len(found.first_return) == len(found.chain_last_call) == len(wanted)
         assert found.failed_cas == ((kind == Kind.DIFFERS) & (ret != NEVER)).sum()
         last_call, replaced, first_read = {}, {}, {}
         for number, chain in enumerate(wanted):
@@ -156,6 +159,12 @@ def test_zones_are_what_chains_span() -> None:
 def test_zones_name_what_is_wrong(text: str, status: int, evidence: list[int]) -> None:
     found = zones_of(written(text))
     assert (found.status, found.evidence.tolist()) == (status, evidence)
+
+
+def test_all_that_is_wrong_has_words_of_its_own() -> None:
+    wrong = (UNWRITTEN, TWICE, CYCLE, AGAINST_TIME, CLASH)
+    assert len({FINE, NOT_UNIQUE, *wrong}) == 7
+    assert CLAUSES.keys() == {*wrong} and len({*CLAUSES.values()}) == 5
 
 
 def failed_of(history: EncodedHistory, value: int) -> list[tuple[int, int]]:
@@ -275,6 +284,7 @@ def test_the_earliest_is_found_whatever_was_guessed(most: int) -> None:
         (500, [500, 499]),
         (499, [500, 499, 498]),
         (497, [500, 499, 498, 496, 497]),
+        (490, [500, 499, 498, 496, 492, 484, 488, 490, 489]),
         (501, [500, 501]),
         (503, [500, 501, 502, 504, 503]),
         (512, [500, 501, 502, 504, 508, 512, 510, 511]),
@@ -310,6 +320,7 @@ def test_a_good_guess_asks_little(wanted: int, asked: list[int]) -> None:
         ("0-:w1 1-2:w2 3-4:r2", [0], [0]),
         ("0-1:w1 2-3:c1>2 4-5:c2>3 6-7:r3", [0, 3], [0, 1, 2, 3]),
         ("0-1:r0 2-3:w1", [0], [0]),
+        ("0-1:w1 2-3:w2 4-5:r1 6-7:r2", [-1, 0], [0]),
     ],
 )
 def test_links_make_rows_comparable(text: str, shown: list[int], linked: list[int]) -> None:
@@ -341,6 +352,9 @@ def test_links_make_rows_comparable(text: str, shown: list[int], linked: list[in
         ("0-1:w1 2-:w2 3-4:d1", []),
         ("0-1:w1 2-:c1>2 3-4:d1", []),
         ("0-1:w1 2-3:d1 4-:w2", [1, 0, -1, 0]),
+        ("0-:w2 1-2:w1 3-4:d1", []),
+        ("0-1:w1 2-3:c1>2 4-5:d2", [2, 1, -1, 1]),
+        ("0-1:w1 2-3:d1 4-5:r1 6-7:c1>2", [1, 0, 3]),
     ],
 )
 def test_what_refutes_a_failed_cas(text: str, rows: list[int]) -> None:
@@ -350,11 +364,30 @@ def test_what_refutes_a_failed_cas(text: str, rows: list[int]) -> None:
     assert shown.tolist() == rows
 
 
+def test_of_many_that_cannot_have_come_between_some_are_shown() -> None:
+    writes = [f"{row}-{71 + row}:w{row + 2}" for row in range(70)]
+    history = written(" ".join((*writes, "70-141:w1 142-143:r1 144-145:d1")))
+    found = zones_of(history)
+    shown = method._without_place(history, found, *method._turns(history, found))
+    assert shown.tolist() == [72, 70, 71, *range(70, 6, -1)]
+
+
+def test_an_order_is_made_for_failed_cas_or_where_it_is_asked_for() -> None:
+    history = written("0-3:w1 1-2:r1")
+    plain = method.unique_writes(history, Budget())
+    ordered = method.unique_writes(history, Budget(), order_anyway=True)
+    assert plain is not None and plain.order is None
+    assert ordered is not None and ordered.order is not None
+    assert ordered.order.tolist() == [0, 1]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("0-:c1>2 1-2:w1 3-4:d1", [1, 0, 2]),
         ("0-:w1 1-2:d0 3-4:r1", [0, 1, 2]),
+        ("0-7:w2 1-2:d0 3-6:w1 4-5:d0", [0, 1, 3, 2]),
+        ("0-10:w1 1-12:w2 2-3:d0 4-5:d1 6-7:d2", [1, 2, 3, 0, 4]),
         ("0-5:w1 3-4:w2 6-7:d1 8-10:d2 9-:w5", [0, 1, 2, 4, 3]),
         ("0-3:w1 1-2:w2 4-7:w3 5-6:d1 8-9:r3", [0, 1, 3, 2, 4]),
         ("0-1:w1 2-:w2 3-:w3 4-5:d0 6-7:c3>4 8-:w5", [0, 3, 2, 4]),
@@ -415,6 +448,18 @@ def test_chains_give_way_to_failed_cas(text: str, expected: list[int]) -> None:
     assert decision is not None and decision.order is not None
     assert decision.order.tolist() == expected
     assert is_legal_order(history, decision.order)
+
+
+@pytest.mark.parametrize(("first", "second", "initial"), list(permutations(range(3))))
+def test_chains_take_turns_whatever_their_values_are(first: int, second: int, initial: int) -> None:
+    """The one that returns first comes first."""
+    history = replace(
+        written(f"0-4:w{first} 1-2:w{second} 5-6:d{initial}"),
+        initial=initial,
+    )
+    decision = method.unique_writes(history, Budget(), order_anyway=True)
+    assert decision is not None and decision.order is not None
+    assert decision.order.tolist() == [1, 0, 2]
 
 
 @pytest.mark.parametrize(
