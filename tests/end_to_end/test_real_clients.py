@@ -331,7 +331,7 @@ def test_kafkas_own_tools(cluster, tmp_path):
     )
     assert "Successfully started" in tool("reassign.ReassignPartitionsCommand", *execute)
     until(lambda: cluster.replicas("tools") == {(6, 4)})
-    said = tool("reassign.ReassignPartitionsCommand", *verify, "--preserve-throttles")
+    said = tool("reassign.ReassignPartitionsCommand", *verify)
     assert said.count("is completed") == 3
 
 

@@ -179,10 +179,23 @@ TOPIC_KEYS: Final[Mapping[str, Key]] = {
 }
 """Name -> what can be set on a topic."""
 
+_THROTTLES: Final[Mapping[str, Key]] = dict(
+    _long(name, LONG_MAX, None)
+    for name in (
+        "follower.replication.throttled.rate",
+        "leader.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    )
+)
+"""Of brokers alone. Whoever has reassigned partitions deletes them, set or not."""
+
 BROKER_KEYS: Final[Mapping[str, Key]] = {
-    key.broker: replace(key, name=key.broker, broker=None)
-    for key in TOPIC_KEYS.values()
-    if key.broker is not None
+    **{
+        key.broker: replace(key, name=key.broker, broker=None)
+        for key in TOPIC_KEYS.values()
+        if key.broker is not None
+    },
+    **_THROTTLES,
 }
 """Name -> what can be set on a broker, or on all brokers, while they run."""
 

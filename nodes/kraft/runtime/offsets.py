@@ -34,6 +34,8 @@ LATEST: Final = -1
 EARLIEST: Final = (-2, -4)
 """The latter is that of the local log (KIP-405), which is all of it here."""
 MAX_TIMESTAMP: Final = -3
+SINCE: Final = {MAX_TIMESTAMP: 7, -4: 8}
+"""The version of ListOffsets that a place came with: KIP-734, KIP-405."""
 
 
 class Offsets(Service):
@@ -106,6 +108,8 @@ def _offset(hosted: Hosted, timestamp_ms: int, version: int) -> Fields:
     role, high_watermark = state.role, state.high_watermark
     assert isinstance(role, Leading)
     start_offset = state.log.start_offset
+    if version < SINCE.get(timestamp_ms, 0):
+        return {"error_code": ErrorCode.unsupported_version}
     if timestamp_ms in EARLIEST:
         return _found(state.log.epochs, start_offset, -1)
     if high_watermark < role.start_offset:

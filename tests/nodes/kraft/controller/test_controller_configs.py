@@ -105,6 +105,23 @@ def test_what_is_not_carried_out_is_refused(harness, name, value, done):
         assert code(harness.ask(change("4", (of_brokers, SET, done), kind=BROKER))) == 0
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "leader.replication.throttled.rate",
+        "follower.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    ],
+)
+def test_throttles_of_brokers_can_be_taken_away_though_not_set(harness, name):
+    """As ReassignPartitionsCommand does when a reassignment is complete."""
+    response = harness.ask(change("4", (name, SET, "1000"), kind=BROKER))
+    assert code(response) == 40
+    assert "does not carry it out" in response.responses[0].error_message
+    assert code(harness.ask(change("4", (name, DELETE, None), kind=BROKER))) == 0
+    assert code(harness.ask(change("t", (name, DELETE, None)))) == 40
+
+
 def test_what_is_carried_out_has_any_value(harness):
     for name in CARRIED_OUT:
         for value in ("20", "3000"):
