@@ -158,7 +158,7 @@ def _before(operation: Operation, gone: Gone, name: str) -> Operation | None:
         operation = replace(operation, value={**asked, "consumer": f"{asked['consumer']}{name}"})
     if not operation.ok or not isinstance(operation.result, dict):
         return operation
-    shown, (begin, end) = -1, gone
+    begin, end = gone
     match operation.f:
         case "fetch":
             return _read_before(operation, gone)
@@ -169,6 +169,8 @@ def _before(operation: Operation, gone: Gone, name: str) -> Operation | None:
             shown = log_answer(operation).get("offset") or 0
         case "delete-records":
             shown = deleted(operation).get("low_watermark") or 0
+        case _:
+            return operation
     return replace(operation, type="info", result=None) if begin < shown <= end else operation
 
 

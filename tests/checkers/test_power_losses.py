@@ -14,7 +14,7 @@ from test_isr_chain import produce as produce_to_other
 from test_partition_data import KEY, Data
 from test_replica_matching import lies, produce, read, write
 
-from checkers.folds.power_losses import PowerLoss, apart, forgotten, power_losses
+from checkers.folds.power_losses import PowerLoss, apart, forgotten, left_of, power_losses
 from checkers.isr_chain import isr_chain
 from checkers.kafka_log import judge_runs, losses_of
 from checkers.partition_data import by_partition, partition_data
@@ -446,6 +446,18 @@ def test_what_is_left_of_what_was_shown(
     unknown = replace(operation, type="info", result=None)
     named = {"as it was": [operation], "unknown": [unknown], None: []}
     assert left == (named[expected] if not isinstance(expected, Operation) else [expected])
+
+
+def test_nothing_is_told_apart_where_nothing_was_shown_of_what_may_be_gone() -> None:
+    own = [produced(3), read_from(0, 4), one("other", None, [1])]
+    loss = PowerLoss(3, own[0].completed_ns or 0, [{KEY: (0, 4, 7)}])
+    assert apart([loss], own) == {"": own}
+
+
+@pytest.mark.parametrize(("offset", "left"), [(3, 3), (4, 4), (5, 4), (7, 4), (8, 8)])
+def test_up_to_where_all_is_to_be_there_still(offset: int, left: int) -> None:
+    losses = [PowerLoss(3, 0, [{KEY: (0, 4, 7)}]), PowerLoss(4, 1, [{"u/0": (0, 0, 9)}])]
+    assert left_of(losses, ["id/0", KEY], offset) == left
 
 
 def test_what_was_answered_later_is_of_afterwards() -> None:

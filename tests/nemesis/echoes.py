@@ -30,8 +30,8 @@ FORCED: Final = 100
 
 class EchoSystem(System):
     """A node that echoes: as much of a system as faults against processes need. Of the file
-    `WRITTEN`, where its directory has one, `FORCED` bytes are forced to the disk. A disk of its own
-    it has where a test makes one."""
+    `WRITTEN`, where its directory has one, `FORCED` bytes are forced to the disk: one record of
+    nine. A disk of its own it has where a test makes one."""
 
     name = "echo"
     disk = "its disk"
@@ -45,7 +45,10 @@ class EchoSystem(System):
     def unforced(self, cluster: Cluster, node: str) -> Sequence[Unforced]:
         host = cluster.host(node)
         done = host.run(["stat", "-c", "%s", f"{host.workdir}/{WRITTEN}"], check=False)
-        return [Unforced(WRITTEN, FORCED, int(done.out))] if done.code == 0 else []
+        if done.code != 0:
+            return []
+        size = int(done.out)
+        return [Unforced(WRITTEN, FORCED, size, "log/0", [(0, 0), (FORCED, 1), (size, 9)])]
 
     def start(self, cluster: Cluster, node: str) -> int:
         host = cluster.host(node)

@@ -189,7 +189,7 @@ def test_power(echoes: Echoes) -> None:
             "killed": before,
             "lost_bytes": len(content) - len(left),
             "cut": {WRITTEN: [len(content), len(left)]},
-            "kept": {},
+            "kept": {"log/0": [1, 1, 9]},
         }
     finally:
         plan.heal(cluster)
@@ -219,6 +219,7 @@ def test_a_disk_that_is_lost_is_an_empty_one(echoes: Echoes) -> None:
     disk = f"{host.workdir}/{EchoSystem.disk}"
     names = set()
     host.write(f"{disk}/format", b"disk 0")
+    host.write(f"{host.workdir}/{WRITTEN}", bytes(2 * FORCED))
     for seed in (1, 2):
         host.write(f"{disk}/log/data", bytes(10_000))
         plan = DiskLost("one", "act", {"c2": cluster.pid_file("c2")}, draws={"c2": seed})
@@ -233,7 +234,7 @@ def test_a_disk_that_is_lost_is_an_empty_one(echoes: Echoes) -> None:
             seen = host.run(["find", disk, "-type", "f"]).out.splitlines()
             assert sorted(seen) == [f"{disk}/format", f"{disk}/log/first"]
             assert during.evidence["c2"]["lost_bytes"] == 10_000
-            assert during.evidence["c2"]["kept"] == {}, "it has no log with a name"
+            assert during.evidence["c2"]["kept"] == {"log/0": [0, 0, 9]}, "of nine records none"
         finally:
             plan.heal(cluster)
         after = plan.probe(cluster)
