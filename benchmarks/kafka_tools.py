@@ -1,11 +1,13 @@
-"""Kafka's own command line tools against the node, and against Apache Kafka beside it.
+"""Kafka's own tools, and clients of other languages, against the node and Apache Kafka beside it.
 
-    python -m benchmarks.kafka_tools
+    python -m benchmarks.kafka_tools > docs/clients.md
 
-Prints a Markdown table: each call, and what came of it on either. Both get the same calls in the
-same order, on one controller and three brokers in namespaces of this machine. A call works if its
-tool ends with exit code 0 and says what it is to say; else the table has the line that says why.
-About a minute a system. The tools come from Maven when they are first needed.
+Prints a page of Markdown with a table a client: each call, and what came of it on either system.
+Both get the same calls in the same order, on one controller and three brokers in namespaces of
+this machine, a new cluster for each client. A call of a tool works if that ends with exit code 0
+and says what it is to say; one of a client written in Go if its program found what it wanted
+(`benchmarks.kafka_clients`). Else the table says why not. About a minute a client and system.
+The tools come from Maven when they are first needed, Go's modules by `go build`.
 """
 
 import argparse
@@ -18,8 +20,10 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
+from benchmarks.kafka_clients import programs
+from framework.errors import EngineError, UsageError
 from nodes.kafka.software import CACHE, ask_maven, get, verify
 
 VERSION: Final = "4.2.0"
@@ -27,9 +31,28 @@ JAR: Final = f"kafka-tools-{VERSION}.jar"
 SHA256: Final = "6b88f3f0799c585b5121d9f710e448cd365d4cfd55ff3ab5d2d81f52ae59030d"
 POM: Final = Path(__file__).with_suffix(".xml")
 SYSTEMS: Final = {"kraft": "the node", "kafka": f"Apache Kafka {VERSION}"}
+TOOLS_OF_KAFKA: Final = "tools"
+HEAD: Final = """\
+# Tools and clients, on the node and on Apache Kafka
+
+Made by `python -m benchmarks.kafka_tools > docs/clients.md`. Both systems get the same calls in the
+same order: one controller and three brokers in namespaces of one machine, a new cluster for each
+table, `auto.create.topics.enable=true`. "yes": the call did what it is for. Otherwise the words are
+those of the tool or the client, from an answer or its own refusal. What the node means to refuse,
+and why in this way: [operating.md](operating.md#what-does-not).
+
+Kafka's tools are called as from a shell, and judged by their exit code and by what they print. Each
+client written in Go has a program (`benchmarks/kafka_clients/go`), which looks at what comes back
+and gives a call 20 s."""
+PARTS: Final = (TOOLS_OF_KAFKA, *programs.CLIENTS)
+Outcomes: TypeAlias = Sequence[tuple[str, str]]
+"""Each call, and "yes", or why it does not work."""
 AUTO: Final = "auto.create.topics.enable=true"
 """Runs have it off; whoever uses these tools has it on."""
 LONGEST_S: Final = 40.0
+RESULT: Final = "result.json"
+WRONG: Final = 254
+FAILED: Final = 255
 JAVA: Final = (
     "java",
     "-XX:+UseSerialGC",
@@ -59,9 +82,10 @@ class Call:
     @property
     def title(self) -> str:
         """The call, as somebody would type it."""
-        words = f"{self.main.rpartition('.')[2]} {self.arguments}"
+        words = f"{self.main.rpartition('.')[2]} {self.arguments}".replace("{files}/", "")
         shorter = re.sub(r"--(bootstrap-server|command-property) \{brokers\} ?", "", words)
-        return shorter.replace("--bootstrap-controller {controllers}", "(controllers)").strip()
+        shorter = shorter.replace("--bootstrap-controller {controllers}", "(controllers)")
+        return shorter.replace("{brokers}", "...").strip()
 
 
 def of_brokers(main: str, arguments: str, shows: str = "", typed: str = "") -> Call:
@@ -236,8 +260,8 @@ def why(said: str) -> str:
     return line.replace("|", "/")[:160]
 
 
-def here(result: Path) -> None:
-    """Make all calls where the cluster can be reached; what came of them goes to a file."""
+def of_tools() -> Outcomes:
+    """Make all calls of Kafka's tools where the cluster can be reached."""
     with tempfile.TemporaryDirectory() as files:
         for name, text in (("plan.json", PLAN), ("records.json", RECORDS), ("none", "")):
             (Path(files) / name).write_text(text)
@@ -246,43 +270,96 @@ def here(result: Path) -> None:
             "controllers": os.environ["CONTROLLER_SERVERS"],
             "files": files,
         }
-        result.write_text(json.dumps([outcome(call, places) for call in CALLS]))
+        return [(f"`{call.title}`", outcome(call, places)) for call in CALLS]
 
 
-def of_system(system: str) -> list[str]:
-    """What came of each call on a cluster of this system."""
-    with tempfile.TemporaryDirectory() as folder:
-        result = Path(folder) / "result.json"
-        module = [sys.executable, "-m"]
-        up = [*module, "framework", "up", "--system", system, "--hosts", "namespaces"]
-        up += ["--nodes", "1+3", "--set", f"broker:{AUTO}", "--"]
-        subprocess.run([*up, *module, "benchmarks.kafka_tools", "--here", str(result)], check=True)
-        found: list[str] = json.loads(result.read_text())
-    return found
+def here(part: str, folder: Path) -> None:
+    """Make a part's calls where the cluster can be reached; what came of them goes to a file."""
+    found = of_tools() if part == TOOLS_OF_KAFKA else programs.outcomes(folder / part)
+    (folder / RESULT).write_text(json.dumps(found))
 
 
-def table(found: Mapping[str, Sequence[str]]) -> str:
-    """In Markdown, with a last line that counts."""
+def of_system(system: str, part: str, folder: Path) -> Outcomes:
+    """What came of each call of a part on a cluster of this system. `folder`: with the programs.
+    Raises `EngineError` where the cluster or the part ended early."""
+    module = [sys.executable, "-m"]
+    up = [*module, "framework", "up", "--system", system, "--hosts", "namespaces"]
+    up += ["--nodes", "1+3", "--set", f"broker:{AUTO}", "--"]
+    asked = ["benchmarks.kafka_tools", "--only", part, "--here", str(folder)]
+    code = subprocess.run([*up, *module, *asked], stdout=sys.stderr).returncode
+    if code != 0:
+        raise EngineError(f"{part} on {SYSTEMS[system]}: exit code {code}")
+    return [(call, came) for call, came in json.loads((folder / RESULT).read_text())]
+
+
+def heading(part: str) -> str:
+    if part == TOOLS_OF_KAFKA:
+        return f"Kafka's command line tools, {VERSION}"
+    return f"{part} {programs.version(part)}"
+
+
+def table(found: Mapping[str, Outcomes]) -> str:
+    """One client's, in Markdown, with a last line that counts. `found`: by system, of the same
+    calls. Raises `EngineError` where they are not."""
+    calls = [call for call, _ in next(iter(found.values()))]
+    for system, each in found.items():
+        if [call for call, _ in each] != calls:
+            raise EngineError(f"{SYSTEMS[system]} was asked for other calls")
     rows = [("call", *(SYSTEMS[system] for system in found)), ("---",) * (len(found) + 1)]
     rows += [
-        (f"`{call.title}`", *(each[number] for each in found.values()))
-        for number, call in enumerate(CALLS)
+        (call, *(each[number][1] for each in found.values())) for number, call in enumerate(calls)
     ]
-    rows.append((f"{len(CALLS)} calls", *(str(each.count("yes")) for each in found.values())))
+    worked = [sum(came == "yes" for _, came in each) for each in found.values()]
+    rows.append((f"{len(calls)} calls", *map(str, worked)))
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def page(found: Mapping[str, Mapping[str, Outcomes]]) -> str:
+    """By part, by system."""
+    parts = [f"## {heading(part)}\n\n{table(each)}" for part, each in found.items()]
+    return "\n\n".join([HEAD, *parts])
+
+
+def prepare(parts: Sequence[str], systems: Sequence[str], folder: Path) -> None:
+    """Have all that these parts and systems want on this machine, programs in the folder, before
+    anything is started. Raises `UsageError`, `EngineError`."""
+    programs.build([part for part in parts if part in programs.CLIENTS], folder)
+    if "kafka" in systems:
+        get(VERSION)
+    if TOOLS_OF_KAFKA in parts:
+        tools()
+
+
+def asked_for(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--here", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--system", choices=SYSTEMS, action="append", help="one of them alone")
+    parser.add_argument("--only", choices=PARTS, action="append", help="one of them alone")
     asked = parser.parse_args(arguments)
-    if asked.here is not None:
-        here(asked.here)
-        return
-    tools()
-    print(table({system: of_system(system) for system in asked.system or SYSTEMS}))
+    asked.system, asked.only = asked.system or list(SYSTEMS), asked.only or list(PARTS)
+    return asked
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code: 0, or 254 for what this machine lacks, 255 where a part did not end."""
+    asked = asked_for(arguments)
+    try:
+        if asked.here is not None:
+            here(asked.only[0], asked.here)
+            return 0
+        with tempfile.TemporaryDirectory() as made:
+            folder = Path(made)
+            prepare(asked.only, asked.system, folder)
+            found = {
+                part: {system: of_system(system, part, folder) for system in asked.system}
+                for part in asked.only
+            }
+        print(page(found))
+    except (UsageError, EngineError) as error:
+        print(f"kafka_tools: {error}", file=sys.stderr)
+        return WRONG if isinstance(error, UsageError) else FAILED
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,14 +1,21 @@
-"""How a call of one of Kafka's tools is judged, and what the table says."""
+"""How a call of one of Kafka's tools is judged, and what the page says."""
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks import kafka_tools
-from benchmarks.kafka_tools import CALLS, Call, outcome, table, why
+from benchmarks.kafka_clients import programs
+from benchmarks.kafka_tools import CALLS, HEAD, Call, heading, main, outcome, table, why
+from framework.errors import EngineError
+
+DOCS = Path(__file__).parents[2] / "docs" / "clients.md"
 
 CALL = Call("a.b.TopicCommand", "--bootstrap-server {brokers} --list --file {files}/x", "tools")
 PLACES = {"brokers": "h:1", "controllers": "c:1", "files": "/f"}
@@ -67,12 +74,82 @@ def test_the_words_of_a_log_are_left_out() -> None:
 
 
 def test_the_table() -> None:
-    """A line a call, without where it goes; the last one counts."""
-    node = ["yes"] * (len(CALLS) - 1) + ["why not"]
-    lines = table({"kraft": node, "kafka": ["yes"] * len(CALLS)}).splitlines()
-    assert lines[0] == "| call | the node | Apache Kafka 4.2.0 |"
-    assert lines[2].startswith("| `TopicCommand --create --topic tools --partitions 3")
-    assert lines[-2].endswith("| why not | yes |")
-    assert lines[-1] == f"| {len(CALLS)} calls | {len(CALLS) - 1} | {len(CALLS)} |"
-    assert len(lines) == len(CALLS) + 3
-    assert not any("{brokers}" in each.title for each in CALLS if "broker-list" not in each.title)
+    """A line a call; the last one counts."""
+    node = [("a", "yes"), ("b", "why not")]
+    lines = table({"kraft": node, "kafka": [("a", "yes"), ("b", "yes")]}).splitlines()
+    assert lines == [
+        "| call | the node | Apache Kafka 4.2.0 |",
+        "| --- | --- | --- |",
+        "| a | yes | yes |",
+        "| b | why not | yes |",
+        "| 2 calls | 1 | 2 |",
+    ]
+
+
+def test_systems_that_were_asked_for_different_things_make_no_table() -> None:
+    with pytest.raises(EngineError, match=r"Apache Kafka 4\.2\.0 was asked for other calls"):
+        table({"kraft": [("a", "yes")], "kafka": [("b", "yes")]})
+
+
+def test_titles_say_nothing_of_where_calls_go() -> None:
+    assert (
+        CALLS[0].title
+        == "TopicCommand --create --topic tools --partitions 3 --replication-factor 3"
+    )
+    assert not any("{" in each.title for each in CALLS)
+
+
+def test_the_page_in_docs_is_of_these_versions() -> None:
+    """`python -m benchmarks.kafka_tools > docs/clients.md` is due after a change of them."""
+    text = DOCS.read_text()
+    assert text.startswith(HEAD)
+    told = [line[3:] for line in text.splitlines() if line.startswith("## ")]
+    assert told == [heading(part) for part in programs.CLIENTS]
+
+
+def nothing_is_started(*_: Any) -> Any:
+    raise AssertionError("a cluster was started")
+
+
+def test_a_machine_without_go_is_told_so_before_anything_is_started(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(kafka_tools, "of_system", nothing_is_started)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    assert main(["--only", "sarama", "--only", "kafka-go"]) == 254
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("kafka_tools: sarama, kafka-go: Go builds their programs, and there")
+    assert len(said.err.splitlines()) == 1
+
+
+def test_what_ends_early_makes_no_page(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(argv: list[str], **_: Any) -> Any:
+        return subprocess.CompletedProcess(argv, 3)
+
+    monkeypatch.setattr(kafka_tools, "tools", lambda: None)
+    monkeypatch.setattr(subprocess, "run", run)
+    assert main(["--only", "tools", "--system", "kraft"]) == 255
+    assert capsys.readouterr() == ("", "kafka_tools: tools on the node: exit code 3\n")
+
+
+def test_a_page_of_one_client(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What came of it where the cluster is comes by a file, of each system in turn."""
+    asked = []
+
+    def run(argv: list[str], **_: Any) -> Any:
+        asked.append(argv)
+        place = Path(argv[argv.index("--here") + 1])
+        (place / kafka_tools.RESULT).write_text(json.dumps([["a", "yes"]]))
+        return subprocess.CompletedProcess(argv, 0)
+
+    monkeypatch.setattr(kafka_tools, "prepare", lambda *_: None)
+    monkeypatch.setattr(subprocess, "run", run)
+    assert main(["--only", "tools"]) == 0
+    assert capsys.readouterr().out.endswith("| a | yes | yes |\n| 1 calls | 1 | 1 |\n")
+    assert [argv[argv.index("--system") + 1] for argv in asked] == ["kraft", "kafka"]
+    assert all("benchmarks.kafka_tools" in argv and "tools" in argv for argv in asked)
