@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks import kafka_tools
-from benchmarks.kafka_clients import programs
-from benchmarks.kafka_tools import CALLS, HEAD, Call, heading, main, outcome, table, why
+from benchmarks.kafka_tools import CALLS, HEAD, PARTS, Call, heading, main, outcome, table, why
 from framework.errors import EngineError
 
 DOCS = Path(__file__).parents[2] / "docs" / "clients.md"
@@ -99,12 +98,17 @@ def test_titles_say_nothing_of_where_calls_go() -> None:
     assert not any("{" in each.title for each in CALLS)
 
 
-def test_the_page_in_docs_is_of_these_versions() -> None:
-    """`python -m benchmarks.kafka_tools > docs/clients.md` is due after a change of them."""
+def test_the_page_in_docs_is_of_these_calls_and_versions() -> None:
+    """`python -m benchmarks.kafka_tools > docs/clients.md` is due after a change of either."""
     text = DOCS.read_text()
     assert text.startswith(HEAD)
-    told = [line[3:] for line in text.splitlines() if line.startswith("## ")]
-    assert told == [heading(part) for part in programs.CLIENTS]
+    assert [line[3:] for line in text.splitlines() if line.startswith("## ")] == [
+        heading(part) for part in PARTS
+    ]
+    told = [line.split(" | ")[0] for line in text.splitlines()]
+    assert [each for each in told if each.startswith("| `")] == [
+        f"| `{call.title}`" for call in CALLS
+    ]
 
 
 def nothing_is_started(*_: Any) -> Any:
