@@ -15,7 +15,6 @@ member away, which controllers may do as well: of a broker that is out of servic
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final, TypeAlias, TypeVar
 
 from checkers.folds.commit_dates import dated_log
@@ -430,10 +429,10 @@ def _taken_away(log: CommittedLog, operations: Sequence[Operation]) -> tuple[int
             wish = alter_isr(operation)
             asked[str(wish["topic_id"]), wish["partition"]].append(operation)
     conditional = _by_version(asked)
-    letting_go = [each for each in operations if _asks_to_leave(each)]
+    leaving_ns = _leaving_ns(operations)
     state = Replay()
     judged, findings = 0, []
-    for at, (change, by_ns) in enumerate(zip(log.records, log.by_ns, strict=True)):
+    for change, by_ns, going in zip(log.records, log.by_ns, _going(log.records), strict=True):
         if isinstance(change, PartitionChanged) and change.key in state.partitions:
             before = state.partitions[change.key]
             requests = asked.get(change.key, [])
@@ -443,7 +442,7 @@ def _taken_away(log: CommittedLog, operations: Sequence[Operation]) -> tuple[int
             if led and synthetic and set(change.isr) < set(before.isr):
                 judged += 1
                 out = {each for each in taken if not state.live(each)}
-                out |= _leaving(letting_go, by_ns) | _going(log.records, at)
+                out |= going | {broker for broker, ns in leaving_ns.items() if ns <= by_ns}
                 on_it = conditional.get((change.key, before.version), [])
                 if not taken <= out and not _asked(on_it, change, by_ns):
                     findings.append(_not_asked(requests, sorted(taken - out), change))
@@ -470,17 +469,27 @@ def _asks_to_leave(operation: Operation) -> bool:
     )
 
 
-def _going(records: Sequence[Change], at: int) -> set[int]:
-    """The broker that the record after this one, and after more of partitions, puts out of service:
-    a controller may first say what follows of that."""
-    after = islice(records, at + 1, None)
-    reason = next((each for each in after if not isinstance(each, PartitionChanged)), None)
-    return {reason.broker_id} if isinstance(reason, BrokerFenced | BrokerRegistered) else set()
+def _going(records: Sequence[Change]) -> list[frozenset[int]]:
+    """For each, the broker that the record after it, and after more of partitions, puts out of
+    service: a controller may first say what follows of that."""
+    found: list[frozenset[int]] = []
+    going: frozenset[int] = frozenset()
+    for each in reversed(records):
+        found.append(going)
+        if isinstance(each, BrokerFenced | BrokerRegistered):
+            going = frozenset({each.broker_id})
+        elif not isinstance(each, PartitionChanged):
+            going = frozenset()
+    return found[::-1]
 
 
-def _leaving(operations: Iterable[Operation], by_ns: int) -> set[int]:
-    """Brokers that may have asked, by then, to be let go."""
-    return {heartbeat(each)["broker_id"] for each in operations if each.began_ns <= by_ns}
+def _leaving_ns(operations: Iterable[Operation]) -> dict[int, int]:
+    """Broker -> when it may first have asked to be let go."""
+    found: dict[int, int] = {}
+    for each in filter(_asks_to_leave, operations):
+        broker = heartbeat(each)["broker_id"]
+        found[broker] = min(each.began_ns, found.get(broker, each.began_ns))
+    return found
 
 
 def _asked(requests: Iterable[Operation], change: PartitionChanged, by_ns: int) -> bool:

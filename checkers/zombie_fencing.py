@@ -10,9 +10,11 @@ log beyond it (`folds/commit_dates.py`). A controller that was deposed without k
 less; so by disks only those are accused that cannot have led before that record was written.
 """
 
+from bisect import bisect_right
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Final
 
 from checkers.folds.asked import SILENCE
@@ -248,10 +250,11 @@ class _Known:
 
 @dataclass(frozen=True, slots=True)
 class _OnDisks:
-    """`begun`: the generations that committed records began, in the order of the log. `led`: the
-    epochs of which each node has a record as their leader; `whole`: there are no others."""
+    """`begun`: the generations that committed records began, in the order of the log, each behind
+    the greatest up to it. `led`: the epochs of which each node has a record as their leader;
+    `whole`: there are no others."""
 
-    begun: Mapping[Kind, Sequence[tuple[int, Change]]]
+    begun: Mapping[Kind, Sequence[tuple[int, int, Change]]]
     dates: CommitDates
     ids: Mapping[str, ReplicaId]
     led: Mapping[ReplicaId, set[int]]
@@ -259,22 +262,26 @@ class _OnDisks:
 
     @classmethod
     def of(cls, events: RunEvents, left: CommittedOnDisks, dates: CommitDates) -> "_OnDisks":
-        begun: dict[Kind, list[tuple[int, Change]]] = defaultdict(list)
+        begun: dict[Kind, list[tuple[int, int, Change]]] = defaultdict(list)
         led: dict[ReplicaId, set[int]] = defaultdict(set)
         for record in left.records:
             for kind, value in begun_by(record):
-                begun[kind].append((value, record))
+                greatest = begun[kind][-1][0] if begun[kind] else value
+                begun[kind].append((max(value, greatest), value, record))
             if isinstance(record, LeaderAnnounced):
                 led[record.leader].add(record.epoch)
         return cls(begun, dates, node_ids(events), led, 0 in left.entries)
 
     def newer(self, carried: Generation, operation: Operation) -> Generation | None:
         """The first that was known to be committed before the request, and to whom it went."""
-        for value, record in self.begun.get(carried.kind, ()):
+        begun = self.begun.get(carried.kind, ())
+        first = bisect_right(begun, carried.value, key=lambda each: each[0])
+        for _, value, record in islice(begun, first, None):
+            shown = self.dates.by(record.offset)
+            if shown is None or not shown.operation.precedes(operation):
+                return None  # nor was any record behind it
             if value > carried.value and self._knew(operation.node or "", record):
-                shown = self.dates.by(record.offset)
-                if shown is not None and shown.operation.precedes(operation):
-                    return Generation(carried.kind, value, record, shown)
+                return Generation(carried.kind, value, record, shown)
         return None
 
     def _knew(self, node: str, record: Change) -> bool:
