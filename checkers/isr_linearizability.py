@@ -19,6 +19,7 @@ from typing import Final
 
 from checkers.folds.isr import (
     FS,
+    FirstShown,
     Key,
     Sight,
     asked_earlier,
@@ -210,12 +211,18 @@ def _unasked(
 ) -> Iterator[Finding]:
     """Steps that only a request makes, and that none asked for. Of leaders that clients play all
     requests are known."""
+    later = FirstShown(shown)
+    on_version: dict[int, list[Operation]] = defaultdict(list)
+    for change in changes:
+        on_version[alter_isr(change)["partition_epoch"]].append(change)
     for before, after in steps:
         was, is_now, version = before.state, after.state, before.version
         others = after.eligible is not None and after.eligible != before.eligible
         if not needs_a_request(was, is_now) or (was == is_now and others):
             continue
-        if not clients_asked(changes, shown, version, was, is_now):
+        if not clients_asked(
+            on_version.get(version, ()), later.than(version), version, was, is_now
+        ):
             twice, earlier = asked_earlier(changes, version, is_now)
             yield finding(
                 f"version {after.version}, shown to operation {after.operation.index}, "

@@ -6,9 +6,9 @@ point behind it on, until another record says otherwise.
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from checkers.folds.service import OF_BROKERS, OfBroker, Service, Standing
 from framework.evidence.changes import (
@@ -83,15 +83,26 @@ class State:
         )
 
 
+Alike: TypeAlias = tuple[str, int, int, tuple[int, ...]]
+"""Of a partition: its topic's id, its number, and of a state the leader epoch and the sorted ISR,
+which an answer has to show."""
+Held: TypeAlias = tuple[int, int, State]
+"""A state, and from which point up to which it held."""
+
+
 @dataclass(frozen=True, slots=True)
 class LogPoints:
-    """Of topics by their ids, of their partitions: (point, state from there on), and of brokers by
-    their ids: when each is in service."""
+    """Of topics by their ids, of partitions by what an answer has to show of them, and of brokers
+    by their ids: when each is in service. `_known`: of what was asked already. A long log has few
+    states of a partition, each many times."""
 
     lives: Mapping[str, Life]
-    states: Mapping[tuple[str, int], Sequence[tuple[int, State]]]
+    states: Mapping[Alike, Sequence[Held]]
     service: Mapping[int, Spans]
     _names: Mapping[str, Sequence[Life]] = field(repr=False)
+    _known: dict[tuple[Alike, int, tuple[int, ...] | None], Spans] = field(
+        default_factory=dict, repr=False
+    )
 
     @classmethod
     def of(cls, records: Iterable[Change]) -> "LogPoints":
@@ -117,7 +128,7 @@ class LogPoints:
                     of_brokers.append(record)
         standings = Service.of(of_brokers).standings
         service = {broker: _service(own) for broker, own in standings.items()}
-        return cls(lives, states, service, names)
+        return cls(lives, _held(states, lives), service, names)
 
     def topic(self, name: str, topic_id: str) -> Spans:
         """When the name is that topic's."""
@@ -126,7 +137,14 @@ class LogPoints:
 
     def state(self, topic_id: str, shown: Mapping[str, Recorded]) -> Spans:
         """When a partition is as it is shown."""
-        return Spans.of(self._spans((topic_id, shown["partition"]), lambda it: it.shows(shown)))
+        isr, replicas = tuple(sorted(shown["isr"])), shown.get("replicas")
+        alike = (topic_id, shown["partition"], shown["leader_epoch"], isr)
+        asked = (alike, shown["leader"], None if replicas is None else tuple(sorted(replicas)))
+        if (known := self._known.get(asked)) is None:
+            held = self.states.get(alike, ())
+            known = Spans.of((begin, end) for begin, end, state in held if state.shows(shown))
+            self._known[asked] = known
+        return known
 
     def absent(self, name: str) -> Spans:
         """When there need be no topic of that name: one that is about to go need not be shown."""
@@ -137,15 +155,19 @@ class LogPoints:
         """When the broker is registered, and not fenced."""
         return self.service.get(broker, NOWHERE)
 
-    def _spans(
-        self, key: tuple[str, int], holds: Callable[[State], bool]
-    ) -> Iterator[tuple[int, int]]:
-        if states := self.states.get(key):
-            gone = self.lives[key[0]].gone if key[0] in self.lives else NEVER_AGAIN
-            ends = [*(point for point, _ in states[1:]), gone]
-            for (begin, state), end in zip(states, ends, strict=True):
-                if holds(state):
-                    yield begin, end
+
+def _held(
+    states: Mapping[tuple[str, int], Sequence[tuple[int, State]]], lives: Mapping[str, Life]
+) -> dict[Alike, list[Held]]:
+    """Of each partition (point, state from there on), in order."""
+    found: dict[Alike, list[Held]] = defaultdict(list)
+    for (topic_id, number), own in states.items():
+        gone = lives[topic_id].gone if topic_id in lives else NEVER_AGAIN
+        ends = [*(point for point, _ in own[1:]), gone]
+        for (begin, state), end in zip(own, ends, strict=True):
+            alike = (topic_id, number, state.leader_epoch, tuple(state.isr))
+            found[alike].append((begin, end, state))
+    return found
 
 
 def _state(record: PartitionState, before: Sequence[tuple[int, State]]) -> State:
