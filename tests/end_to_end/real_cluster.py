@@ -125,7 +125,7 @@ def kill_the_controller(cluster: Cluster) -> None:
         creating = pool.submit(create_topics, cluster.servers, stop, "meanwhile")
         try:
             until(lambda: cluster.knows("b1", "meanwhile-2"))
-            active = cluster.active()
+            active = until(cluster.active)
             cluster.kill(active)
             assert until(cluster.active) != active
             seen = len(cluster.topics())

@@ -109,7 +109,7 @@ def test_kafka_python_describes_the_cluster_and_the_quorum(
     assert "ALTER_CONFIGS" in reported["authorized_operations"]
     quorum = python_admin.describe_metadata_quorum()
     (partition,) = quorum["topics"][0]["partitions"]
-    assert f"c{partition['leader_id']}" == cluster.active()
+    assert f"c{partition['leader_id']}" == until(cluster.active)
     assert {each["replica_id"] for each in partition["current_voters"]} == {1, 2, 3}
 
 
@@ -238,7 +238,7 @@ def test_clients_do_not_see_the_controller_change(
 
     worker = threading.Thread(target=create)
     worker.start()
-    victim = cluster.active()
+    victim = until(cluster.active)
     try:
         until(lambda: done[0] >= 3)
         if fault == "kill":
