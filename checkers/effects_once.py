@@ -20,6 +20,7 @@ from typing import Final, TypeAlias, TypeVar
 from checkers.folds.commit_dates import dated_log
 from checkers.folds.committed_log import CommittedLog
 from checkers.folds.disk_logs import DISK_KINDS
+from checkers.folds.isr import by_version
 from checkers.folds.replay import Key, Replay
 from checkers.folds.shown_ends import SHOWS
 from checkers.folds.values import alter_isr, heartbeat, isr_of, topic_answer
@@ -428,7 +429,7 @@ def _taken_away(log: CommittedLog, operations: Sequence[Operation]) -> tuple[int
         if operation.f == "alter-isr":
             wish = alter_isr(operation)
             asked[str(wish["topic_id"]), wish["partition"]].append(operation)
-    conditional = _by_version(asked)
+    conditional = {key: by_version(requests) for key, requests in asked.items()}
     leaving_ns = _leaving_ns(operations)
     state = Replay()
     judged, findings = 0, []
@@ -443,22 +444,11 @@ def _taken_away(log: CommittedLog, operations: Sequence[Operation]) -> tuple[int
                 judged += 1
                 out = {each for each in taken if not state.live(each)}
                 out |= going | {broker for broker, ns in leaving_ns.items() if ns <= by_ns}
-                on_it = conditional.get((change.key, before.version), [])
+                on_it = conditional.get(change.key, {}).get(before.version, [])
                 if not taken <= out and not _asked(on_it, change, by_ns):
                     findings.append(_not_asked(requests, sorted(taken - out), change))
         state.feed(change)
     return judged, findings
-
-
-def _by_version(
-    asked: Mapping[Key, Iterable[Operation]],
-) -> dict[tuple[Key, int], list[Operation]]:
-    """Requests by the version of their partition on which they are conditional."""
-    found: dict[tuple[Key, int], list[Operation]] = defaultdict(list)
-    for key, requests in asked.items():
-        for each in requests:
-            found[key, alter_isr(each)["partition_epoch"]].append(each)
-    return found
 
 
 def _asks_to_leave(operation: Operation) -> bool:

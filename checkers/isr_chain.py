@@ -36,6 +36,7 @@ from checkers.folds.isr import (
     State,
     asked_earlier,
     asking,
+    by_version,
     clients_asked,
     keys_of,
     needs_a_request,
@@ -223,13 +224,6 @@ class Partition:
     @property
     def changes(self) -> list[Operation]:
         return [each for each in self.operations if each.f == "alter-isr"]
-
-    def changes_by_version(self) -> Mapping[int, Sequence[Operation]]:
-        """By the version that they name."""
-        found: dict[int, list[Operation]] = defaultdict(list)
-        for each in self.changes:
-            found[alter_isr(each)["partition_epoch"]].append(each)
-        return found
 
 
 @dataclass(slots=True)
@@ -479,7 +473,7 @@ class Judge:
         """Steps that only a request makes. Of leaders that clients play all requests are known; of
         others those that controllers tell of, as long as they tell."""
         changes, later = partition.changes, FirstShown(partition.shown)
-        on_version = partition.changes_by_version()
+        on_version = by_version(partition.changes)
         accepted = {
             each.partition_epoch for each in partition.decisions if each.accepted is not False
         }
@@ -551,15 +545,15 @@ class Judge:
     def _recorded(self, partition: Partition) -> Iterator[Finding]:
         """Each ok answer is exactly one record, on the predecessor that the request named."""
         links = partition.links
-        by_version: dict[int, list[int]] = defaultdict(list)
+        places_of: dict[int, list[int]] = defaultdict(list)
         for at, link in enumerate(links):
-            by_version[link.version].append(at)
+            places_of[link.version].append(at)
         self.counts.decisions += len(partition.decisions)
         for change in partition.changes:
             if not change.ok:
                 continue
             self.counts.accepted += 1
-            places = by_version.get(altered_isr(change)["partition_epoch"], [])
+            places = places_of.get(altered_isr(change)["partition_epoch"], [])
             if places or not (self.gaps.offsets or self.lost):
                 self.counts.accepted_owed += 1
                 if links:
@@ -751,7 +745,7 @@ def _epochs_decided(decision: IsrDecided) -> Sequence[int | None]:
 def _refused(partition: Partition) -> Iterator[Finding]:
     """A record that only refused requests asked for."""
     places = {(link.epoch, link.offset): link for link in partition.links}
-    on_version = partition.changes_by_version()
+    on_version = by_version(partition.changes)
     for each in partition.decisions:
         named = on_version.get(each.partition_epoch, ())
         for offset in each.records:

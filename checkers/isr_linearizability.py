@@ -23,6 +23,7 @@ from checkers.folds.isr import (
     Key,
     Sight,
     asked_earlier,
+    by_version,
     clients_asked,
     keys_of,
     needs_a_request,
@@ -211,10 +212,7 @@ def _unasked(
 ) -> Iterator[Finding]:
     """Steps that only a request makes, and that none asked for. Of leaders that clients play all
     requests are known."""
-    later = FirstShown(shown)
-    on_version: dict[int, list[Operation]] = defaultdict(list)
-    for change in changes:
-        on_version[alter_isr(change)["partition_epoch"]].append(change)
+    later, on_version = FirstShown(shown), by_version(changes)
     for before, after in steps:
         was, is_now, version = before.state, after.state, before.version
         others = after.eligible is not None and after.eligible != before.eligible

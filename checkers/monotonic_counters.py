@@ -11,7 +11,7 @@ import numpy as np
 
 from checkers.folds.committed_log import once_each
 from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
-from checkers.folds.observations import with_observations
+from checkers.folds.observations import VIEWS, with_observations
 from checkers.folds.roles import CONTROLLER, nodes_by_id
 from checkers.folds.sweeps import falls
 from checkers.folds.values import (
@@ -52,8 +52,6 @@ from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
 FS: Final = ("metadata", "heartbeat", "alter-isr")
-VIEWS: Final = ("describe-node", "describe-quorum")
-"""Answers that tell who leads."""
 
 SAVED: Final = Clause(
     name="saved-state",

@@ -18,6 +18,7 @@ from itertools import groupby
 from typing import Final, TypeAlias, TypeVar
 
 from checkers.folds.lives import Lives
+from checkers.folds.observations import OWN_VIEW, VIEWS
 from checkers.folds.peace import (
     FOREVER_NS,
     Quiet,
@@ -44,8 +45,6 @@ from framework.plugins.capabilities import NODE_ANSWERS, VOTER_CHANGES
 from framework.plugins.checker import LEDGER, Clause, Count, Finding
 from framework.plugins.outcomes import CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST
 
-OWN_VIEW: Final = "describe-node"
-LEADERS_VIEW: Final = "describe-quorum"
 TOPICS: Final = "describe-topics"
 LISTS: Final = ("describe-cluster", TOPICS)
 SILENCE: Final = frozenset({CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST})
@@ -242,7 +241,7 @@ class BrokerList:
 
 def _views(observations: Iterable[Operation]) -> Iterator[View]:
     for each in observations:
-        if each.ok and each.f in (OWN_VIEW, LEADERS_VIEW):
+        if each.ok and each.f in VIEWS:
             reported = quorum_view(each)
             end = log_ends(reported).get(reported["leader"], -1)
             yield View(
@@ -399,7 +398,7 @@ def _let_go(events: RunEvents, views: Sequence[View]) -> Judgement:
     own = {each.operation.index: each for each in views if _of_itself(each, controllers)}
     asked: dict[str, list[Operation]] = defaultdict(list)
     for each in events.observations:
-        if each.f in (OWN_VIEW, LEADERS_VIEW):
+        if each.f in VIEWS:
             asked[str(each.node)].append(each)
     compared, findings = 0, []
     for node, operations in asked.items():

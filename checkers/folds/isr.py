@@ -2,7 +2,8 @@
 
 import sys
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -111,6 +112,14 @@ def needs_a_request(before: State, after: State) -> bool:
         return True
     led = (before.leader, before.leader_epoch) == (after.leader, after.leader_epoch)
     return led and before.leader != NO_LEADER and not after.isr <= before.isr
+
+
+def by_version(changes: Iterable[Operation]) -> Mapping[int, Sequence[Operation]]:
+    """Requests of one partition, by the version that they name."""
+    found: dict[int, list[Operation]] = defaultdict(list)
+    for each in changes:
+        found[alter_isr(each)["partition_epoch"]].append(each)
+    return found
 
 
 def asking(changes: Iterable[Operation], version: int, state: State) -> list[Operation]:

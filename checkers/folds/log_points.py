@@ -63,28 +63,27 @@ class Life:
     gone: int = NEVER_AGAIN
 
 
+Brokers: TypeAlias = tuple[int, ...]
+"""Ids, sorted."""
+
+
 @dataclass(frozen=True, slots=True)
 class State:
-    """Of a partition. `replicas` and `isr` are sorted."""
+    """Of a partition."""
 
     leader: int
     leader_epoch: int
-    isr: Sequence[int]
-    replicas: Sequence[int]
+    isr: Brokers
+    replicas: Brokers
 
-    def shows(self, shown: Mapping[str, Recorded]) -> bool:
-        """Whether an answer shows this state. A cache hides a leader that it cannot reach."""
-        replicas = shown.get("replicas")
-        return (
-            shown["leader"] in (self.leader, NO_LEADER)
-            and shown["leader_epoch"] == self.leader_epoch
-            and sorted(shown["isr"]) == self.isr
-            and (replicas is None or sorted(replicas) == self.replicas)
-        )
+    def shows(self, leader: int, replicas: Brokers | None) -> bool:
+        """Whether an answer with its epoch and ISR shows this state. `replicas`: None, it
+        tells of none. A cache hides a leader that it cannot reach."""
+        return leader in (self.leader, NO_LEADER) and replicas in (None, self.replicas)
 
 
-Alike: TypeAlias = tuple[str, int, int, tuple[int, ...]]
-"""Of a partition: its topic's id, its number, and of a state the leader epoch and the sorted ISR,
+Alike: TypeAlias = tuple[str, int, int, Brokers]
+"""Of a partition: its topic's id, its number, and of a state the leader epoch and the ISR,
 which an answer has to show."""
 Held: TypeAlias = tuple[int, int, State]
 """A state, and from which point up to which it held."""
@@ -100,9 +99,7 @@ class LogPoints:
     states: Mapping[Alike, Sequence[Held]]
     service: Mapping[int, Spans]
     _names: Mapping[str, Sequence[Life]] = field(repr=False)
-    _known: dict[tuple[Alike, int, tuple[int, ...] | None], Spans] = field(
-        default_factory=dict, repr=False
-    )
+    _known: dict[tuple[Alike, int, Brokers | None], Spans] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, records: Iterable[Change]) -> "LogPoints":
@@ -137,12 +134,14 @@ class LogPoints:
 
     def state(self, topic_id: str, shown: Mapping[str, Recorded]) -> Spans:
         """When a partition is as it is shown."""
-        isr, replicas = tuple(sorted(shown["isr"])), shown.get("replicas")
+        leader, told = shown["leader"], shown.get("replicas")
+        replicas = None if told is None else tuple(sorted(told))
+        isr = tuple(sorted(shown["isr"]))
         alike = (topic_id, shown["partition"], shown["leader_epoch"], isr)
-        asked = (alike, shown["leader"], None if replicas is None else tuple(sorted(replicas)))
+        asked = (alike, leader, replicas)
         if (known := self._known.get(asked)) is None:
             held = self.states.get(alike, ())
-            known = Spans.of((begin, end) for begin, end, state in held if state.shows(shown))
+            known = Spans.of((begin, end) for begin, end, it in held if it.shows(leader, replicas))
             self._known[asked] = known
         return known
 
@@ -165,17 +164,17 @@ def _held(
         gone = lives[topic_id].gone if topic_id in lives else NEVER_AGAIN
         ends = [*(point for point, _ in own[1:]), gone]
         for (begin, state), end in zip(own, ends, strict=True):
-            alike = (topic_id, number, state.leader_epoch, tuple(state.isr))
+            alike = (topic_id, number, state.leader_epoch, state.isr)
             found[alike].append((begin, end, state))
     return found
 
 
 def _state(record: PartitionState, before: Sequence[tuple[int, State]]) -> State:
     """A change of a leader or an ISR leaves the replicas as they were."""
-    replicas: Sequence[int] = before[0][1].replicas if before else []
+    replicas: Brokers = before[0][1].replicas if before else ()
     if isinstance(record, PartitionCreated):
-        replicas = sorted(record.replicas)
-    return State(record.leader, record.leader_epoch, sorted(record.isr), replicas)
+        replicas = tuple(sorted(record.replicas))
+    return State(record.leader, record.leader_epoch, tuple(sorted(record.isr)), replicas)
 
 
 def _service(standings: Sequence[Standing]) -> Spans:

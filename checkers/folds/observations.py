@@ -3,10 +3,16 @@ whoever they were for."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Final
 
 from framework.evidence.run_events import RunEvents
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
+
+OWN_VIEW: Final = "describe-node"
+LEADERS_VIEW: Final = "describe-quorum"
+VIEWS: Final = (OWN_VIEW, LEADERS_VIEW)
+"""Questions that are answered by who leads the quorum."""
 
 
 def with_observations(events: RunEvents) -> RunEvents:

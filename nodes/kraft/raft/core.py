@@ -118,8 +118,9 @@ def _initial_role(transition: Transition, quorum: QuorumState) -> Role:
         return Candidate(election_deadline(transition), granted=frozenset({me}))
     if not config.is_voter:
         return Unattached(NEVER)
-    new = config.prevote and transition.state.epoch == NO_ELECTION
-    return Unattached((first_election_deadline if new else election_deadline)(transition))
+    if config.prevote and transition.state.epoch == NO_ELECTION:
+        return Unattached(first_election_deadline(transition))
+    return Unattached(election_deadline(transition))
 
 
 def _ring(config: RaftConfig) -> tuple[ReplicaId, ...]:
