@@ -120,7 +120,7 @@ def drawn(seed: int, hosts: Sequence[str]) -> Kind:
 def nemeses() -> Sequence[str]:
     """Those after which a system has lost nothing."""
     names = registry.names("nemeses")
-    return [name for name in names if not isinstance(registry.find("nemeses", name), Drastic)]
+    return [name for name in names if not isinstance(registry.load("nemeses", name), Drastic)]
 
 
 @cache

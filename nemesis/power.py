@@ -28,8 +28,10 @@ from framework.plugins.system import (
     FormatsDisks,
     LeavesUnforced,
     NodeSpec,
+    System,
     Unforced,
 )
+from framework.plugins.targets import may_mean
 from nemesis.kill import Killed
 from nemesis.options import targets_of
 from nemesis.processes import ProcessFault, ProcessNemesis, ProcessOptions
@@ -164,12 +166,14 @@ class PowerFault(ProcessFault):
     def plan(
         self, cluster: Cluster, targets: Sequence[str], leader: str | None, rng: random.Random
     ) -> Injection:
-        """Where nobody is asked for, one of the nodes that have something to lose."""
+        """Where nobody is asked for, or nobody with something to lose is met, one of the nodes
+        that have."""
+        able = {each for each in cluster.nodes if _keeps_unforced(cluster, each)}
+        shape, nodes = "one", [rng.choice(sorted(able or cluster.nodes))]
         if targets_of(self.options.target) or targets:
-            shape, nodes = self.victims(cluster, targets, leader, rng)
-        else:
-            able = [each for each in sorted(cluster.nodes) if _keeps_unforced(cluster, each)]
-            shape, nodes = "one", [rng.choice(able or sorted(cluster.nodes))]
+            aim, aimed = self.victims(cluster, targets, leader, rng)
+            if able.intersection(aimed):
+                shape, nodes = aim, list(aimed)
         files = {node: cluster.pid_file(node) for node in nodes}
         return PowerCut(
             shape, self.act, files, draws={node: rng.getrandbits(_DRAW_BITS) for node in nodes}
@@ -197,6 +201,21 @@ class Power(ProcessNemesis):
         ProcessNemesis.__init__(self, options)
         self.whole_disks = options.whole_disks
         self.requires = frozenset({FORMATTED_DISKS if self.whole_disks else UNFORCED})
+
+    def check_system(
+        self, system: System, nodes: Sequence[NodeSpec], targets: Sequence[str]
+    ) -> None:
+        """See `framework.plugins.fault.Drastic`. Nodes that force all that they write lose nothing
+        but their process: that is `kill`."""
+        if self.whole_disks or not isinstance(system, LeavesUnforced):
+            return
+        able = {spec.name for spec in nodes if system.keeps_unforced(spec)}
+        for target in targets_of(self.options.target) or targets:
+            if able.isdisjoint(may_mean(nodes, target)):
+                raise UsageError(
+                    f"power of {target}: forced to the disk is all that is there, and nothing can "
+                    f"be lost; aim at {', '.join(sorted(able)) or 'no node of these'}, or use kill"
+                )
 
     @property
     def faults(self) -> Sequence[Fault]:

@@ -13,7 +13,7 @@ from framework.generators.base import Generator
 from framework.generators.sources import op
 from framework.history.event import Invocation, Json
 from framework.plugins.host import Ability, HostProvider
-from framework.plugins.system import Cluster, NodeSpec
+from framework.plugins.system import Cluster, NodeSpec, System
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,3 +178,9 @@ class Drastic(Protocol):
 
     requires: frozenset[str]
     """Capabilities of the system (`framework.plugins.capabilities`)."""
+
+    def check_system(
+        self, system: System, nodes: Sequence[NodeSpec], targets: Sequence[str]
+    ) -> None:
+        """Raises `UsageError` where it could cost this system nothing. `targets`: the command
+        line's; none: the framework draws them."""

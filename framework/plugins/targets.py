@@ -89,6 +89,17 @@ def resolve(cluster: Cluster, target: str, leader: str | None, rng: random.Rando
     return [target]
 
 
+def may_mean(nodes: Sequence[NodeSpec], target: str) -> set[str]:
+    """The nodes that are among a target's at some time, of a target that this cluster has."""
+    everybody = {spec.name for spec in nodes}
+    match target:
+        case "one" | "few" | "all":
+            return everybody
+        case "leader" | "followers" | "minority" | "majority":
+            return {spec.name for spec in nodes if spec.votes} or everybody
+    return set(role_groups(nodes).get(target, [target]))
+
+
 def _few(cluster: Cluster, rng: random.Random) -> list[str]:
     """As many nodes as can be missed: most of the voters, and of the nodes with each role, are
     left."""

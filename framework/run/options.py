@@ -154,8 +154,7 @@ def resolve(options: Options) -> Test:
     asked = options_of("checkers", options.checker)
     checking = _checking(system.name, capabilities | observed, workloads, asked)
     targets = [item.strip() for item in options.targets.split(",") if item.strip()]
-    check_targets(targets, specs)
-    _check_faults(nemeses, specs)
+    _check_aims(nemeses, system, specs, targets)
     threads = _threads(options.concurrency, len(specs), workloads)
     _check_threads(workloads, threads)
     provider, reason = choose(
@@ -209,6 +208,19 @@ def _check_drastic(nemeses: Mapping[str, Nemesis], system: System, capabilities:
         lacks = unmet(nemesis.requires, capabilities) if isinstance(nemesis, Drastic) else None
         if lacks is not None:
             raise UsageError(f"nemesis {name} cannot be had with system {system.name}: {lacks}")
+
+
+def _check_aims(
+    nemeses: Mapping[str, Nemesis],
+    system: System,
+    specs: Sequence[NodeSpec],
+    targets: Sequence[str],
+) -> None:
+    check_targets(targets, specs)
+    _check_faults(nemeses, specs)
+    for nemesis in nemeses.values():
+        if isinstance(nemesis, Drastic):
+            nemesis.check_system(system, specs, targets)
 
 
 def _workloads(

@@ -23,6 +23,7 @@ def test_a_seed_fixes_the_kind_and_all_kinds_come() -> None:
     assert kinds == [clean_runs.drawn(seed, ("docker", "namespaces")) for seed in range(200)]
     values = {name: {getattr(kind, name) for kind in kinds} for name in asdict(KIND)}
     assert values["nemesis"] >= {"none", "all", "kill", "pause", "partition"}
+    assert "power" not in values["nemesis"], "a system may be right and have lost something"
     assert values["target"] == set(clean_runs.TARGETS)
     assert values["nodes"] == set(clean_runs.LAYOUTS)
     assert values["hosts"] == {"docker", "namespaces"}

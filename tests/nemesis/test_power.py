@@ -10,7 +10,7 @@ from echoes import on_paper, specs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from framework.errors import EngineError
+from framework.errors import EngineError, UsageError
 from framework.plugins.fault import Drastic, LosesData
 from framework.plugins.system import Unforced
 from nemesis.power import DiskLost, Power, PowerCut, PowerOptions, left_after
@@ -83,6 +83,33 @@ def test_who_loses_data_is_who_has_some() -> None:
     ):
         assert isinstance(some, LosesData)
         assert list(some.keeps_data(cluster)) == ["b1"], "controllers have no such data"
+
+
+def test_whoever_has_something_to_lose_is_met_where_the_aim_missed_them() -> None:
+    cluster = on_paper(specs(3, 3))
+    plans = [FAULT.plan(cluster, ["one"], "c1", random.Random(seed)) for seed in range(30)]
+    assert {each for plan in plans for each in plan.to_json()} == {"b1", "b2", "b3"}
+
+
+@pytest.mark.parametrize("aim", ["controllers", "leader", "followers", "minority", "c1"])
+def test_power_of_nodes_that_can_lose_nothing_is_refused(aim: str) -> None:
+    system, nodes = on_paper({}).system, list(specs(3, 2).values())
+    with pytest.raises(UsageError, match=f"power of {aim}: .* aim at b1, b2, or use kill"):
+        Power().check_system(system, nodes, ["all", aim])
+    with pytest.raises(UsageError, match=f"power of {aim}: "):
+        Power(PowerOptions(target=aim)).check_system(system, nodes, ["brokers"])
+    Power(PowerOptions(loses="disk")).check_system(system, nodes, [aim])
+
+
+@pytest.mark.parametrize("aims", [[], ["one", "few", "all", "brokers", "b2"]])
+def test_power_of_nodes_that_can_lose_something_is_not_refused(aims: list[str]) -> None:
+    Power().check_system(on_paper({}).system, list(specs(3, 2).values()), aims)
+
+
+def test_power_of_combined_nodes_is_not_refused() -> None:
+    roles = frozenset({"controller", "broker"})
+    combined = [replace(each, roles=roles) for each in specs(3, 0).values()]
+    Power().check_system(on_paper({}).system, combined, ["leader", "minority", "controllers", "c1"])
 
 
 def test_it_is_none_of_all() -> None:

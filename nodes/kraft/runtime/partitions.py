@@ -318,8 +318,8 @@ class Partitions(Service):
                 self._events.appended(key, batch, leads=leads)
             case steps.Truncate(end_offset):
                 assert hosted.log is not None
-                if end_offset < committed:
-                    log.error("%s-%d truncated to %d, below what was committed", *key, end_offset)
+                if end_offset < committed:  # by no error of its own
+                    log.warning("%s-%d truncated to %d, below what was committed", *key, end_offset)
                 producers = hosted.log.truncate(end_offset)
                 self._events.truncated(key, end_offset)
                 self.feed(key, hosted, steps.Reread(producers))

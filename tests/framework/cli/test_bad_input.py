@@ -51,6 +51,10 @@ def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
         (("run", "--system", "zookeeper"), "zookeeper"),
         (("run", "--nemesis", "partition:shape=cross"), "nemesis partition: shape=cross is not"),
         (("run", "--nemesis", "pause:target=king"), "unknown target: 'king'"),
+        (
+            ("run", "--nemesis", "power", "--target", "leader"),
+            "power of leader: forced to the disk",
+        ),
         (("run", "--nemesis", "kill:victims=3"), "nemesis kill has no option 'victims'"),
         (("run", "--workload", "topics:colour=red"), "workload topics has no"),
         (("run", "--set", "broker.takeover=never"), "it is immediate or deferred"),
