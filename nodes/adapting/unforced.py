@@ -6,7 +6,7 @@ from framework.plugins.host import Host
 from framework.plugins.system import Unforced
 from nodes.kafka_files.forced import (
     RECOVERY_POINTS,
-    ends,
+    extents,
     forced_bytes,
     last_segments,
     recovery_points,
@@ -25,13 +25,14 @@ def unforced(
             continue
         base, point = segment.base_offset, points.get((segment.topic, segment.partition), 0)
         data = host.read(f"{host.workdir}/{logs}/{segment.path}") if segment.size else b""
+        batches = extents(data, base)
         found.append(
             Unforced(
                 f"{logs}/{segment.path}",
-                forced_bytes(data, base, point) if point > base else 0,
+                forced_bytes(batches, point),
                 segment.size,
                 f"{segment.topic}/{segment.partition}",
-                ends(data, base),
+                [(0, base), *((each.end, each.end_offset) for each in batches)],
             )
         )
     return found

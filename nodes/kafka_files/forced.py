@@ -54,22 +54,23 @@ def recovery_points(checkpoint: bytes) -> Mapping[tuple[str, int], int]:
     return {(each["topic"], each["partition"]): each["offset"] for each in rows}
 
 
-def ends(data: bytes, base_offset: int) -> list[tuple[int, int]]:
-    """Of a segment's content where its batches end: bytes, and the offset behind them."""
-    sound = scan(data, base_offset).sound
-    columns = (sound[name].to_pylist() for name in ("position", "size", "end_offset"))
-    batches = zip(*columns, strict=True)
-    return [(0, base_offset), *((position + size, end) for position, size, end in batches)]
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A batch in a segment. `end`: the byte behind it; offsets: its first, and the one behind."""
+
+    end: int
+    base_offset: int
+    end_offset: int
 
 
-def forced_bytes(data: bytes, base_offset: int, recovery_point: int) -> int:
-    """Of a segment's content, the bytes of the batches that have something below the point."""
+def extents(data: bytes, base_offset: int) -> list[Extent]:
+    """Of a segment's content, its sound batches in order."""
     sound = scan(data, base_offset).sound
-    below = (
-        position + size
-        for base, position, size in zip(
-            *(sound[name].to_pylist() for name in ("base_offset", "position", "size")), strict=True
-        )
-        if base < recovery_point
-    )
-    return max(below, default=0)
+    names = ("position", "size", "base_offset", "end_offset")
+    batches = zip(*(sound[name].to_pylist() for name in names), strict=True)
+    return [Extent(position + size, base, end) for position, size, base, end in batches]
+
+
+def forced_bytes(batches: Iterable[Extent], recovery_point: int) -> int:
+    """The bytes of a segment up to the last of its batches that has something below the point."""
+    return max((each.end for each in batches if each.base_offset < recovery_point), default=0)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodes.kafka_files.batches import scan
-from nodes.kafka_files.forced import ends, forced_bytes, last_segments, recovery_points
+from nodes.kafka_files.forced import Extent, extents, forced_bytes, last_segments, recovery_points
 
 OLD, NEW = "0" * 20 + ".log", f"{120:020d}.log"
 
@@ -55,11 +55,11 @@ def test_up_to_where_so_many_bytes_hold_a_log(
     log: tuple[int, list[tuple[int, bytes]], bytes],
 ) -> None:
     base, batches, torn = log
-    size, expected = 0, [(0, base)]
-    for end, data in batches:
+    size, expected = 0, []
+    for begin, (end, data) in zip([base, *(end for end, _ in batches)], batches, strict=False):
         size += len(data)
-        expected.append((size, end))
-    assert ends(b"".join(each for _, each in batches) + torn, base) == expected
+        expected.append(Extent(size, begin, end))
+    assert extents(b"".join(each for _, each in batches) + torn, base) == expected
 
 
 @given(log=logs(), ahead=st.integers(-3, 25))
@@ -69,7 +69,7 @@ def test_what_is_below_the_recovery_point_is_forced_in_whole_batches(
     base, batches, torn = log
     data = b"".join(each for _, each in batches) + torn
     point = max(0, base + ahead)
-    forced = forced_bytes(data, base, point)
+    forced = forced_bytes(extents(data, base), point)
     left = scan(data[:forced], base)
     assert left.stop is None, "never the middle of a batch"
     begins = [base, *(end for end, _ in batches)][: len(batches)]
