@@ -34,8 +34,8 @@ Written by `python -m benchmarks.kafka_bugs`; do not edit. Each is shown by runs
 by the clause of a checker that knows nothing of it, on releases as they were released
 (`kraft-proof get kafka VERSION`): three controllers and three brokers, or three nodes that are
 both, or fewer, in network namespaces of one machine of two cores, which had much else to do. How
-often a run shows it depends on the machine, and on what its seed draws. A release that does not
-have it is the first that is mended, or a later one that was at hand.
+often a run shows it depends on the machine, and on what its seed draws. Of releases
+that do not have it the first is the first that is mended.
 """
 
 

@@ -76,7 +76,7 @@ BUGS: Final = (
             "each time a partition of the network is over, until no majority is left."
         ),
         source="https://github.com/apache/kafka/pull/13653",
-        releases={"3.3.2": True, "3.6.2": False},
+        releases={"3.3.2": True, "3.4.1": True, "3.5.0": False},
         workload="topics",
         nemesis="partition:target=leader,interval=2",
         time_limit_s=40,
@@ -168,7 +168,7 @@ BUGS: Final = (
             "that it speaks the protocol of before, and its transactions are torn as anybody's."
         ),
         source="https://cwiki.apache.org/confluence/display/KAFKA/KIP-890%3A+Transactions+Server-Side+Defense",
-        releases={"3.9.1": True, "4.2.0": False},
+        releases={"3.9.1": True, "4.0.0": False, "4.2.0": False},
         workload="txn:late=0.15,producer=raw",
         nemesis="none",
         time_limit_s=40,
@@ -188,7 +188,7 @@ BUGS: Final = (
             "paused stays eligible, and is waited for."
         ),
         source="https://cwiki.apache.org/confluence/display/KAFKA/KIP-966%3A+Eligible+Leader+Replicas",
-        releases={"3.6.2": True, "3.9.1": True, "4.2.0": False},
+        releases={"3.9.1": True, "4.0.1": True, "4.1.0": False, "4.2.0": False},
         workload="log:topics=1,delete_every_s=0",
         nemesis=(
             "kill:target=b1,after=5,lasts=30,pause:target=b2,after=9,lasts=26,"
@@ -213,7 +213,7 @@ BUGS: Final = (
             "From 4.1 on a new cluster has eligible leader replicas by itself."
         ),
         source="https://github.com/apache/kafka/pull/20200",
-        releases={"4.0.0": True, "4.0.1": True, "4.1.1": False},
+        releases={"4.0.0": True, "4.0.1": True, "4.1.0": False},
         workload="log:topics=2,delete_every_s=0",
         nemesis="kill:target=brokers,after=5,lasts=8",
         time_limit_s=24,
@@ -310,7 +310,7 @@ BUGS: Final = (
             "not forced."
         ),
         source="https://github.com/apache/kafka/pull/14280",
-        releases={"3.3.2": True, "3.6.2": False},
+        releases={"3.5.1": True, "3.5.2": False},
         workload="log:topics=1,partitions=1,delete_every_s=0,flood=2,flood_s=1,flood_anew=true",
         nemesis="none",
         time_limit_s=50,

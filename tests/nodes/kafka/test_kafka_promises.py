@@ -39,6 +39,10 @@ FROM_3_9: Final = {
 }
 HAVE: Final[Mapping[str, set[str]]] = {
     "3.3.2": OF_ALL,
+    "3.4.1": OF_ALL,
+    "3.5.0": OF_ALL,
+    "3.5.1": OF_ALL,
+    "3.5.2": OF_ALL,
     "3.6.1": OF_ALL,
     "3.6.2": OF_ALL,
     "3.7.0": OF_ALL,
@@ -46,6 +50,7 @@ HAVE: Final[Mapping[str, set[str]]] = {
     "3.9.1": OF_ALL | FROM_3_9,
     "4.0.0": OF_ALL | FROM_3_9,
     "4.0.1": OF_ALL | FROM_3_9,
+    "4.1.0": OF_ALL | FROM_3_9,
     "4.1.1": OF_ALL | FROM_3_9,
     "4.2.0": OF_ALL | FROM_3_9,
 }
