@@ -3,7 +3,8 @@
 On a busy machine little succeeds within the time that a quiet one needs for much more, and what
 checkers have too little of is UNKNOWN. So such a run goes on, for as long again at most; without
 faults, once those that bit are enough: what was down nearly all the time answers nobody. What is
-enough is said by checkers, each for itself; this is only what most of them begin with.
+enough is said by checkers, each for itself; this is only what most of them begin with. A fault that
+bit often enough makes way for those that did not: they wait for nodes that it has taken down.
 """
 
 from collections import Counter
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from framework.history.event import NEMESIS, Event, Json
+from framework.history.event import NEMESIS, Event, Invocation, Json
 from framework.plugins.fault import FaultOp
 
 ENOUGH: Final = 10
@@ -78,6 +79,23 @@ class Enough:
             self.say(f"too little was done, it goes on (as long again at most): {self.went_on}")
         return bool(wanting)
 
+    def lets(self, asked: Invocation) -> bool:
+        """Whether the nemesis may do that: what begins a fault, once the time is over, only where
+        too few of that one bit, or of all together."""
+        fault = FaultOp.parse(asked.f)
+        if not self.went_on or fault is None or fault.verb != "start":
+            return True
+        return fault.fault in self._owed() or not self._owed()
+
+    def _owed(self) -> list[str]:
+        """Faults that bit in too few of their injections."""
+        asked_for = sorted({*self.faults, *self._injected})
+        return [
+            fault
+            for fault in asked_for
+            if self._bit[fault] < max(1, -(-self._injected[fault] // 2))
+        ]
+
     def _few_operations(self) -> Iterator[str]:
         for f, asked in sorted(self._asked.items()):
             answered = self._answered[f]
@@ -96,9 +114,7 @@ class Enough:
             yield f"{self._ok.total()} operations ok, {least} are enough"
 
     def _few_faults(self) -> Iterator[str]:
-        for fault in sorted({*self.faults, *self._injected}):
-            injected = self._injected[fault]
-            if self._bit[fault] < max(1, -(-injected // 2)):
-                yield f"{fault} bit in {self._bit[fault]} of {injected} injections"
+        for fault in self._owed():
+            yield f"{fault} bit in {self._bit[fault]} of {self._injected[fault]} injections"
         if self._injected and self._bit.total() < _BITTEN:
             yield f"{self._bit.total()} injections bit, {_BITTEN} are enough"

@@ -11,6 +11,7 @@ from framework.generators import (
     Generator,
     any_of,
     clients,
+    filter_ops,
     from_now,
     generate,
     nemesis,
@@ -44,6 +45,9 @@ class Judge(Protocol):
     def wants_faults(self) -> bool:
         """Whether faults are."""
 
+    def lets(self, asked: Invocation) -> bool:
+        """Whether the nemesis may do that now; asked within the main phase, too."""
+
 
 class Over:
     """Nothing more is wanted."""
@@ -53,6 +57,9 @@ class Over:
 
     def wants_faults(self) -> bool:
         return False
+
+    def lets(self, asked: Invocation) -> bool:
+        return True
 
 
 def schedule(test: Test, enough: Judge | None = None) -> Generator:
@@ -85,7 +92,8 @@ def _main(
     now_ns: int,
 ) -> Generator:
     """Operations and faults, from now on."""
-    beside = [nemesis(overtime(limit_s, enough.wants_faults, each, now_ns)) for each in faults]
+    wanted = [filter_ops(enough.lets, each) for each in faults]
+    beside = [nemesis(overtime(limit_s, enough.wants_faults, each, now_ns)) for each in wanted]
     ended = nemesis(_ended(limit_s, enough))
     return overtime(limit_s, enough.goes_on, any_of(*work, *beside, ended), now_ns)
 

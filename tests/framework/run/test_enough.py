@@ -123,6 +123,26 @@ def test_what_did_too_little_goes_on_and_says_so_once(enough: Heard, why: str) -
     assert len(enough.said) == 1 and why in enough.said[0]
 
 
+def starts(*faults: str) -> list[Invocation]:
+    return [Invocation(process=NEMESIS, f=f"start-{fault}") for fault in faults]
+
+
+def test_behind_its_time_only_faults_that_are_owed_begin() -> None:
+    enough = made(("read", "ok", 60), faults=[BIT, BIT, MISSED, MISSED])
+    enough.faults = ["pause", "kill"]
+    pause, kill = starts("pause", "kill")
+    assert enough.lets(pause) and enough.lets(kill), "within its time all may"
+    assert enough.goes_on() and enough.went_on == "kill bit in 0 of 0 injections"
+    assert enough.lets(kill) and not enough.lets(pause)
+    assert enough.lets(Invocation(process=NEMESIS, f="stop-pause"))
+    assert enough.lets(Invocation(process=NEMESIS, f="heal"))
+
+
+def test_where_too_few_bit_of_all_together_any_may_begin() -> None:
+    enough = made(("read", "ok", 60), faults=[BIT])
+    assert enough.goes_on() and all(map(enough.lets, starts("pause", "kill")))
+
+
 def test_it_ends_when_it_has_done_enough() -> None:
     enough = made(("read", "ok", ENOUGH - 1))
     assert enough.goes_on()

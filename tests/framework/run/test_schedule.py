@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from framework.generators import simulate
-from framework.history.event import NEMESIS, Event
+from framework.history.event import NEMESIS, Event, Invocation
 from framework.run.options import Options, resolve
 from framework.run.schedule import Judge, schedule
 
@@ -27,6 +27,9 @@ class Says:
 
     def wants_faults(self) -> bool:
         return self.faults
+
+    def lets(self, asked: Invocation) -> bool:
+        return True
 
 
 NOTHING: Final = Says(operations=False, faults=False)
@@ -95,6 +98,20 @@ def test_faults_that_bit_too_seldom_go_on_with_clients() -> None:
     assert not invoked_s(main, is_heal)
     assert 2 * LIMIT_S - 4 < max(invoked_s(main, is_start)) < 2 * LIMIT_S
     assert 2 * LIMIT_S - 1 < max(invoked_s(main, is_client)) < 2 * LIMIT_S
+
+
+def test_a_fault_that_bit_enough_makes_way_for_others() -> None:
+    class Kills(Says):
+        """Let nothing begin but kills."""
+
+        def lets(self, asked: Invocation) -> bool:
+            return asked.f != "start-partition"
+
+    main = main_phase(history(Kills(operations=False, faults=True)))
+    assert not invoked_s(main, lambda each: each.f == "start-partition")
+    assert invoked_s(main, lambda each: each.f == "stop-partition"), "what is active may end"
+    kills = invoked_s(main, lambda each: each.f == "start-kill")
+    assert 2 * LIMIT_S - 4 < max(kills) < 2 * LIMIT_S
 
 
 def test_faults_end_as_soon_as_enough_of_them_bit() -> None:
