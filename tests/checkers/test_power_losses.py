@@ -404,6 +404,7 @@ def told_end(offset: int | None) -> Operation:
     return one("list-offsets", {"at": "latest"}, {"offset": offset})
 
 
+EMPTY = {"position": 2, "records": []}
 SHOWN_BEFORE: list[tuple[Operation, Operation | str | None]] = [
     (produced(3), "as it was"),
     (produced(4), "unknown"),
@@ -432,6 +433,10 @@ SHOWN_BEFORE: list[tuple[Operation, Operation | str | None]] = [
     (read_from(5, 5), None),
     (read_from(2, 4, log_start=4), "as it was"),
     (read_from(2, 4, log_start=5), None),
+    (one("fetch", {"from": 5}, None), "as it was"),
+    (one("fetch", {"from": 2}, {"records": [[2, 2]]}), "as it was"),
+    (one("fetch", {"from": 2}, {"position": 2}), one("fetch", {"from": 2}, EMPTY)),
+    (one("other", {"consumer": "a"}, {"position": 9}), "as it was"),
 ]
 """Of a log that may be gone from 4 on, and went up to 7."""
 
@@ -448,10 +453,60 @@ def test_what_is_left_of_what_was_shown(
     assert left == (named[expected] if not isinstance(expected, Operation) else [expected])
 
 
+def test_of_a_log_that_may_be_gone_as_a_whole_what_told_no_offset_stays() -> None:
+    told = [
+        told_end(None),
+        one("delete-records", {"before": 5}, {}),
+        one("fetch", {"from": 0}, {"position": 0, "high_watermark": 0, "records": []}),
+    ]
+    own = [replace(each, index=at) for at, each in enumerate([*told, produced(5)])]
+    loss = PowerLoss(3, max(each.completed_ns or 0 for each in own), [{KEY: (0, 0, 7)}])
+    left = forgotten([loss], own)
+    assert left[:3] == own[:3] and left[3].type == "info"
+
+
 def test_nothing_is_told_apart_where_nothing_was_shown_of_what_may_be_gone() -> None:
     own = [produced(3), read_from(0, 4), one("other", None, [1])]
     loss = PowerLoss(3, own[0].completed_ns or 0, [{KEY: (0, 4, 7)}])
     assert apart([loss], own) == {"": own}
+
+
+@pytest.mark.parametrize(
+    ("kept", "gone"),
+    [
+        ([(0, 1, 3), (0, 2, 2)], (1, 3)),
+        ([(0, 2, 2), (0, 2, 5)], (2, 5)),
+        ([(3, 3, 3)], None),
+        ([(0, 4, 3), (0, 4, 2)], None),
+        ([(0, 1, 3), (2, 2, 3)], (2, 3)),
+    ],
+)
+def test_what_may_be_gone_ends_where_the_longest_log_did(
+    kept: list[tuple[int, int, int]], gone: tuple[int, int] | None
+) -> None:
+    assert PowerLoss(3, 0, [{KEY: each} for each in kept]).gone([KEY]) == gone
+
+
+def test_what_nobody_answered_may_be_of_afterwards() -> None:
+    assert PowerLoss(3, 0, []).precedes(replace(produced(5), completed_ns=None))
+
+
+@pytest.mark.parametrize("seen", [{"state": "S"}, {"pid": 7}])
+def test_one_that_was_not_seen_to_be_gone_is_enough(seen: dict[str, Any]) -> None:
+    assert len(power_losses([lines(7, ALL)])) == 1
+    found = lines(7, ALL)
+    kept = found[3]["probe"]["evidence"]["b2"].pop("kept")
+    found[3]["probe"]["evidence"]["b2"] |= seen | ({"kept": kept} if "state" in seen else {})
+    assert power_losses([found]) == []
+
+
+def test_where_nobody_keeps_logs_nothing_is_lost() -> None:
+    assert power_losses([lines(7, {})]) == []
+
+
+def test_without_a_loss_all_is_as_it_was() -> None:
+    own = [produced(5), read_from(0, 4)]
+    assert forgotten([], iter(own)) == own
 
 
 @pytest.mark.parametrize(("offset", "left"), [(3, 3), (4, 4), (5, 4), (7, 4), (8, 8)])
