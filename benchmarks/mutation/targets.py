@@ -187,6 +187,7 @@ _BY_PARTS: Final = {
     ),
     "log_order": ("log_order_parts",),
     "unique_writes": ("unique_parts",),
+    "wgl": ("wgl_method", "wgl_parts", "wgl_walk"),
 }
 """Methods whose parts have tests of their own, which are enough, and much quicker; and that of
 sets, which the tests of all methods say nothing of."""
