@@ -492,6 +492,15 @@ def test_members_that_are_out_of_service_or_leave_it_are_taken_away() -> None:
     assert outcome.figures["members_taken_away"] == 5
 
 
+def test_a_member_leaves_from_the_first_time_on_that_it_asks() -> None:
+    story = clean()
+    partition_of_a_synthetic_broker(story)
+    leave(story, 6)
+    story.isr([4, 5], 4, topic_id=THIRD)
+    leave(story, 6)
+    assert_valid(effects_once(story.run_events()))
+
+
 @pytest.mark.parametrize("anew", [False, True])
 def test_controller_may_say_first_what_follows_of_a_fence(anew: bool) -> None:
     """So Apache Kafka does: the partitions of a broker, then the record that puts it out of
