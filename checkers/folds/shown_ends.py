@@ -7,7 +7,9 @@ answer came is committed for good.
 That no more was committed then is another question, for a leader that was deposed may not know it.
 Its word counts where a log that all who could lead have goes on with a record of its epoch, at or
 above the end that its log had when it answered. That record it wrote later; so whoever leads after
-it was elected later still, as the log of a leader below its own epoch does not change.
+it was elected later still, as the log of a leader below its own epoch does not change. Its word
+counts from the first record of its epoch on that is committed: until then a leader tells what it
+knew before, and may have begun with little (Raft, section 8).
 """
 
 from collections.abc import Iterator, Mapping
@@ -76,14 +78,16 @@ def _number(fields: Mapping[str, Recorded] | None, name: str) -> int | None:
 def leaders_word(events: RunEvents, left: CommittedOnDisks) -> list[ShownEnd]:
     """What an observer was told of the quorum by who led it, and nobody else, as the disks show
     afterwards: no more was committed when it was asked."""
-    lasts: dict[int, int] = {}
+    spans: dict[int, tuple[int, int]] = {}
     for offset, (epoch, _) in left.entries.items():
-        lasts[epoch] = max(offset, lasts.get(epoch, 0))
+        first, last = spans.get(epoch, (offset, offset))
+        spans[epoch] = min(first, offset), max(last, offset)
     found = []
     for each in all_ends(events):
-        if each.operation.f == QUORUM and each.by_epoch in lasts:
+        if each.operation.f == QUORUM and each.by_epoch in spans:
+            first, last = spans[each.by_epoch]
             view = quorum_view(each.operation)
             log_end = log_ends(view).get(view["leader"], -1)
-            if 0 <= log_end <= lasts[each.by_epoch]:
+            if first < each.end and 0 <= log_end <= last:
                 found.append(each)
     return found

@@ -45,6 +45,8 @@ class Quorum:
     log: list[int] = field(default_factory=lambda: [1])
     committed: int = 1
     deposed: list[tuple[int, int, int]] = field(default_factory=list)
+    known: int = 1
+    """So many the leader knows to be committed."""
     commits: dict[int, int] = field(default_factory=dict)
     """Offset -> the index of the event before which it was committed."""
 
@@ -64,10 +66,12 @@ class Quorum:
         """A leader commits first a record of its own."""
         own = self.log.index(self.epoch)
         self.committed = self.dice.randint(max(own + 1, self.committed), len(self.log))
+        self.known = self.committed
 
     def elect(self) -> None:
-        """Its log may lack what was not committed."""
-        self.deposed.append((self.epoch, self.committed, len(self.log)))
+        """Its log may lack what was not committed, and it may have heard of little that was."""
+        self.deposed.append((self.epoch, self.known, len(self.log)))
+        self.known = self.dice.randint(0, self.committed)
         epoch = self.epoch + 1
         del self.log[self.dice.randint(self.committed, len(self.log)) :]
         self.log.append(epoch)
@@ -81,7 +85,7 @@ class Quorum:
 
     def view(self) -> tuple[int, int, int]:
         """Of somebody who leads, or thinks so."""
-        now = (self.epoch, self.committed, len(self.log))
+        now = (self.epoch, self.known, len(self.log))
         return self.dice.choice([now, now, *self.deposed])
 
     def on_disks(self) -> CommittedOnDisks:

@@ -83,3 +83,17 @@ def test_who_wrote_afterwards_led_when_it_answered(
     story.ask("c1", "describe-quorum", told(1, 1, leader=1, voters=[[2, 0], *own]))
     story.ask("c1", "describe-node", told(1, 1, leader=1, voters=[[2, 0], *own]))
     assert len(leaders_word(story.run_events(), left)) == counts
+
+
+@pytest.mark.parametrize("known", [1, 2, 3, 4])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_leader_tells_what_it_knew_before_until_a_record_of_its_epoch_is_committed(
+    known: int, backwards: bool
+) -> None:
+    """All were killed, and the one that leads now had heard of two of the records by then."""
+    epochs = {0: 0, 1: 0, 2: 1, 3: 1, 4: 1, 5: 2}
+    in_order = dict(sorted(epochs.items(), reverse=backwards))
+    left = CommittedOnDisks(6, (), {at: (each, 0) for at, each in in_order.items()})
+    story = Story()
+    story.ask("c1", "describe-quorum", told(1, known, leader=1, voters=[[1, 4]]))
+    assert len(leaders_word(story.run_events(), left)) == (known > 2)
