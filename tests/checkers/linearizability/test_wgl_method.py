@@ -66,12 +66,14 @@ def test_a_search_begins_with_nothing() -> None:
     assert search_of(written("")).slice(1) == FOUND_ORDER
 
 
-@pytest.mark.parametrize(("classes", "depth"), [(0, 1), (1, 1), (2, 1), (3, 2), (4, 2), (5, 3)])
+@pytest.mark.parametrize(
+    ("classes", "depth"), [(0, 1), (1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (257, 9)]
+)
 def test_multisets_are_as_deep_as_there_are_classes(classes: int, depth: int) -> None:
     search = search_of(written(" ".join(f"{n}-:w{n}" for n in range(classes))))
     place = search.place
     assert (len(place.class_row), place.reg.depth) == (classes, depth)
-    for number in range(classes):
+    for number in {0, 1, classes - 1} & set(range(classes)):
         used = counts.one_more(place.nodes, place.found, place.scratch, place.reg, 0, number)
         has = [count_of(place.nodes, depth, used, each) for each in range(classes)]
         assert has == [each == number for each in range(classes)]
