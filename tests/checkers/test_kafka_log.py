@@ -9,20 +9,23 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from test_power_losses import lost
 
 from benchmarks.kafka_log import table as numbered
 from benchmarks.kafka_log import write
 from checkers.kafka_log import KafkaLog, bucket_of, by_log, judge_runs, judge_share, shares
 from checkers.logs.judge import judge
 from checkers.logs.rows import FS, rows
+from framework.checking.columns import Columns
 from framework.checking.foreign import check_histories, find_histories, need_model
 from framework.checking.results import CheckerResult, checker_result
+from framework.checking.runs import OPERATIONS, add_operation
 from framework.errors import UsageError
 from framework.plugins import registry
 from framework.plugins.capabilities import unmet
-from framework.plugins.checker import Tables
+from framework.plugins.checker import RunInfo, Tables
 from framework.testing.judging import each_run
-from framework.verdict import Verdict
+from framework.verdict import Verdict, worst
 from tests.checkers.logs.kafka_histories import Events, anything, singles, table, transactions
 from tests.checkers.logs.test_kafka_groups import anything as rebalances
 from tests.checkers.logs.test_kafka_planted import CASES, poll
@@ -168,6 +171,42 @@ def test_a_run_that_several_tasks_read_is_judged_in_shares(parts: int, by: str) 
     looked_at, *linking = (ast.literal_eval(each.removeprefix("f in ")) for each in frame.wheres)
     assert set(looked_at) == {*FS, "create", "delete"}
     assert linking == ([] if parts == 1 else [("send", "poll", "txn", "assign", "subscribe")])
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_what_a_run_lost_with_its_power_is_excused_by_its_own_ledger(
+    parts: int, tmp_path: Path
+) -> None:
+    story, columns = lost(), Columns(OPERATIONS)
+    for run in ("cut", "other"):
+        for operation in story.operations:
+            add_operation(columns, run, operation)
+    lines = "".join(f"{json.dumps(line)}\n" for line in story.faults[0].entries)
+    for run in ("cut", "other"):
+        (tmp_path / run).mkdir()
+    (tmp_path / "cut" / "faults.jsonl").write_text(lines)
+    frame = Frame()
+    tables = Tables(
+        spark=None,
+        runs=[RunInfo(run=run, path=str(tmp_path / run), plan={}) for run in ("cut", "other")],
+        operations=frame,
+        nemesis=None,
+        faults=None,
+        each=None,  # type: ignore[arg-type]
+        operation_parts=parts,
+    )
+    KafkaLog().check(tables)
+    table = columns.table()
+    if parts == 1:
+        found = frame.judge(table)
+    else:
+        linked = pa.array([True] * len(table), pa.bool_())
+        found = frame.judge((pa.scalar(0),), table.append_column("linked", linked))
+    worst_of = {
+        run: worst(Verdict(row["verdict"]) for row in found.to_pylist() if row["run"] == run)
+        for run in ("cut", "other")
+    }
+    assert worst_of == {"cut": Verdict.VALID, "other": Verdict.INVALID}
 
 
 def test_there_are_so_many_buckets() -> None:
