@@ -70,13 +70,13 @@ BUGS: Final = (
         title="A controller ends when it gives up its leadership",
         what=(
             "Who gives up leading takes back what is not committed, by putting his tables back to "
-            "a snapshot in memory. Before 3.5.0 that failed with a NullPointerException where such "
+            "a snapshot in memory. Before 3.4.1 that failed with a NullPointerException where such "
             "a table had lost elements only (`SnapshottableHashTable.mergeFrom`), as after deletes "
             "of topics, and the process ended: so it goes with one controller after the other, "
             "each time a partition of the network is over, until no majority is left."
         ),
         source="https://github.com/apache/kafka/pull/13653",
-        releases={"3.3.2": True, "3.4.1": True, "3.5.0": False},
+        releases={"3.3.2": True, "3.4.1": False},
         workload="topics",
         nemesis="partition:target=leader,interval=2",
         time_limit_s=40,
