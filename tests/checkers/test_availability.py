@@ -602,6 +602,22 @@ def test_partition_that_was_never_served_is_unknown() -> None:
     assert judged(story).verdict is Verdict.VALID
 
 
+def test_partitions_of_one_kind_of_use_are_told_apart() -> None:
+    story = reported()
+    for _ in range(40):
+        story.wait(240)
+        for key in ("log-0/0", "log-0/1", "log-0/2"):
+            story.op("fetch", key)
+    assert clauses_of(story)["partitions"] == (3, 3)
+
+
+def test_what_was_in_vain_under_a_fault_asks_for_no_more_successes() -> None:
+    story = ask(reported(), 1, works=BOTH)
+    fault(story, lambda: ask(story, 20, works=["read"], fails=["create"]))
+    ask(ask(story, 0.5, works=BOTH), 10, works=["read"])
+    assert "too little succeeded" not in judged(story).note
+
+
 def test_node_that_never_answered_is_unknown() -> None:
     story = clean()
     for _ in range(3):

@@ -177,6 +177,17 @@ def test_of_a_leader_whose_last_file_is_gone_nothing_is_known() -> None:
     assert (result.verdict, result.compared) == (Verdict.VALID, before)
 
 
+def test_what_was_not_told_or_left_is_held_against_nobody() -> None:
+    """A question that failed; the disk of a leader that has a log, and no quorum state."""
+    story = clean()
+    before = clause_of(judged(CHECKER, story), "saved-state").compared
+    story.ask("b1", "describe-quorum", None, type="fail", error="CLIENT_TIMED_OUT")
+    told(story, 1, 9)
+    story.disks.write("c1", 9)
+    result = clause_of(judged(CHECKER, story), "saved-state")
+    assert (result.verdict, result.compared) == (Verdict.VALID, before)
+
+
 @PLANTED.violation("c1 came back without its quorum state")
 def quorum_state_gone_after_a_restart(story: Story) -> None:
     story.boot("c1")

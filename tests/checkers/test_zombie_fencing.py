@@ -410,6 +410,30 @@ def test_what_the_disks_do_not_show_to_have_been_known(what: Callable[[Story], N
     assert not judged(ZombieFencing(), story).findings
 
 
+def test_a_log_in_which_a_generation_goes_back_has_what_came_before() -> None:
+    story = mute()
+    story.disks.lead(1, 1, *VOTERS)
+    for epoch in (6, 9, 7, 7, 7, 7):
+        lies(story, "BrokerRecord", broker_id=5, broker_epoch=epoch)
+    read(story, 7)
+    story.heartbeat(5, 8)
+    (found,) = judged(ZombieFencing(), story).findings
+    assert "the metadata log has broker epoch 9 at 2" in found.message
+
+
+def test_of_what_is_no_later_generation_nobody_has_to_know() -> None:
+    """Controller 1, which leads again, never had the record of epoch 9, and then wrote 8."""
+    story = mute()
+    for leader, epoch, broker_epoch in ((1, 1, 6), (2, 2, 9), (1, 3, 8)):
+        story.disks.lead(leader, epoch, *VOTERS)
+        lies(story, "BrokerRecord", epoch=epoch, broker_id=5, broker_epoch=broker_epoch)
+    read(story, 6, epoch=3)
+    story.heartbeat(5, 8, node="c1")
+    assert not judged(ZombieFencing(), story).findings
+    story.heartbeat(5, 7, node="c1")
+    assert len(judged(ZombieFencing(), story).findings) == 1
+
+
 def test_disks_say_nothing_of_what_controllers_had_applied_when_they_decided() -> None:
     """What lies on one disk was not applied, and need not be committed."""
     story = clean()
