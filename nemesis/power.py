@@ -169,11 +169,12 @@ class PowerFault(ProcessFault):
         """Where nobody is asked for, or nobody with something to lose is met, one of the nodes
         that have."""
         able = {each for each in cluster.nodes if _keeps_unforced(cluster, each)}
-        shape, nodes = "one", [rng.choice(sorted(able or cluster.nodes))]
+        shape, nodes = "one", list[str]()
         if targets_of(self.options.target) or targets:
-            aim, aimed = self.victims(cluster, targets, leader, rng)
-            if able.intersection(aimed):
-                shape, nodes = aim, list(aimed)
+            shape, aimed = self.victims(cluster, targets, leader, rng)
+            nodes = list(aimed)
+        if not nodes or (able and able.isdisjoint(nodes)):
+            shape, nodes = "one", [rng.choice(sorted(able or cluster.nodes))]
         files = {node: cluster.pid_file(node) for node in nodes}
         return PowerCut(
             shape, self.act, files, draws={node: rng.getrandbits(_DRAW_BITS) for node in nodes}

@@ -69,8 +69,15 @@ PLUGINS: Mapping[str, Mapping[str, Any]] = {
     },
     "nemeses": {
         "rain": SimpleNamespace(name="rain", faults=[]),
-        "fire": SimpleNamespace(name="fire", faults=[], requires=frozenset({"shelves"})),
-        "flood": SimpleNamespace(name="flood", faults=[], requires=frozenset({"groups"})),
+        **{
+            name: SimpleNamespace(
+                name=name,
+                faults=[],
+                requires=frozenset({needs}),
+                check_system=lambda system, nodes, targets: None,
+            )
+            for name, needs in (("fire", "shelves"), ("flood", "groups"))
+        },
     },
 }
 
