@@ -3,8 +3,8 @@
 import gc
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -42,8 +42,25 @@ WITH_NODES = (*CLUSTERS, "end_to_end", "examples")
 WITH_SPARK = ("framework/checking/test_standalone_cluster.py",)
 """Some of its tests use the session, and all share a cluster."""
 GROUP = pytest.StashKey[str]()
+TURNS = pytest.StashKey[Any]()
+"""Of this worker; None: there are no others."""
 FIRST = ("clusters", "spark")
 """Groups that take long, and so are begun first."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Workers of xdist share a machine."""
+    from tests.turns import Turns
+
+    worker = getattr(config, "workerinput", None)
+    config.stash[TURNS] = None if worker is None else Turns.of(worker["testrunuid"])
+
+
+@pytest.fixture(scope="session")
+def alone(pytestconfig: pytest.Config) -> Callable[[], AbstractContextManager[None]]:
+    """The machine for a part of a test, without any other test."""
+    turns = pytestconfig.stash[TURNS]
+    return nullcontext if turns is None else turns.alone
 
 
 @cache
@@ -70,10 +87,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
-    if not _where(item.path).startswith(WITH_NODES):
-        return (yield)
-    with before_others():
-        return (yield)
+    turns = item.config.stash[TURNS]
+    with nullcontext() if turns is None else turns.shared():
+        if not _where(item.path).startswith(WITH_NODES):
+            return (yield)
+        with before_others():
+            return (yield)
 
 
 @contextmanager

@@ -5,8 +5,9 @@ of the suite five are here; the others are in containers (`test_runs`), of Apach
 etcd (three).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
 
@@ -149,7 +150,8 @@ SEED: Final = 11
 AT_ONCE: Final = 3
 """Runs that are recorded at a time: they wait, most of the time."""
 ALONE: Final = ("one-queue",)
-"""Not at the time of others: a machine that has no time delays everything, as the defect does."""
+"""Not at the time of others, nor of other tests: a machine that has no time delays everything, as
+the defect does."""
 LONGER: Final = 3
 """So many times as long is a run, once, for which a busy machine did too little, or which hid the
 defect from the checkers that are to find it."""
@@ -157,7 +159,9 @@ defect from the checkers that are to find it."""
 
 @pytest.fixture(scope="module")
 def results(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    alone: Callable[[], AbstractContextManager[None]],
 ) -> dict[str, RunResult]:
     """What came of each run, by the name of its defect, or of what is healthy in it."""
 
@@ -175,7 +179,9 @@ def results(
             recording = pool.map(record, together)
             spark = request.getfixturevalue("spark")  # which starts meanwhile
             folders = dict(zip(together, recording, strict=True))
-        folders |= {name: record(name) for name in names if name in ALONE}
+        if by_itself := [name for name in names if name in ALONE]:
+            with alone():
+                folders |= {name: record(name) for name in by_itself}
         return dict(zip(folders, check_runs(spark, list(folders.values())), strict=True))
 
     results = checked([*RUNS, *HEALTHY], 1)
