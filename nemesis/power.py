@@ -30,6 +30,7 @@ from framework.plugins.system import (
     NodeSpec,
     System,
     Unforced,
+    voters_of,
 )
 from framework.plugins.targets import may_mean
 from nemesis.kill import Killed
@@ -132,7 +133,7 @@ class DiskFault(ProcessFault):
 
     def check(self, nodes: Sequence[NodeSpec]) -> None:
         ProcessFault.check(self, nodes)
-        voters = {each.name for each in nodes if each.votes} or {each.name for each in nodes}
+        voters = set(voters_of(nodes))
         if voters == {each.name for each in nodes}:
             raise UsageError("power:loses=disk: all nodes vote, and no voter may lose its disk")
         if named := sorted(voters.intersection(targets_of(self.options.target))):

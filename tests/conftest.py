@@ -56,6 +56,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[TURNS] = None if worker is None else Turns.of(worker["testrunuid"])
 
 
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if (turns := config.stash[TURNS]) is not None:
+        turns.leave()
+
+
 @pytest.fixture(scope="session")
 def alone(pytestconfig: pytest.Config) -> Callable[[], AbstractContextManager[None]]:
     """The machine for a part of a test, without any other test."""

@@ -4,8 +4,11 @@ import threading
 from pathlib import Path
 from subprocess import PIPE, Popen
 from sys import executable
+from tempfile import gettempdir
 
 import pytest
+
+from tests.turns import Turns
 
 TURN = """
 import sys
@@ -70,3 +73,5 @@ def test_who_needs_the_machine_alone_waits_for_others_and_lets_nobody_in(
     for each in (one, late):
         go(each)
         assert each.wait() == 0
+    Turns.of(run).leave()
+    assert not list(Path(gettempdir()).glob(f"*turns-{run}"))

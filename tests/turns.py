@@ -6,6 +6,7 @@ start such a run, and must not wait for those that wait for it.
 
 import fcntl
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ class Turns:
     """Of one worker. Two files, the same ones for all: `turn` is held by whoever has the machine,
     `gate` by whoever comes in or waits to be alone."""
 
+    folder: Path
     gate: int
     turn: int
 
@@ -27,7 +29,11 @@ class Turns:
         folder = Path(tempfile.gettempdir()) / f"kraft-proof-turns-{run}"
         folder.mkdir(exist_ok=True)
         flags = os.O_CREAT | os.O_RDWR
-        return cls(*(os.open(folder / name, flags) for name in ("gate", "turn")))
+        return cls(folder, *(os.open(folder / name, flags) for name in ("gate", "turn")))
+
+    def leave(self) -> None:
+        """Whoever has come keeps its files, and the folder goes with the first that leaves."""
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     @contextmanager
     def shared(self) -> Iterator[None]:

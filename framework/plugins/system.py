@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
@@ -39,6 +39,11 @@ class NodeSpec:
     """Its vote counts in the control plane's quorum."""
 
 
+def voters_of(nodes: Collection[NodeSpec]) -> list[str]:
+    """Names of the nodes that vote, sorted; all nodes of a system that marks none."""
+    return sorted(each.name for each in nodes if each.votes) or sorted(each.name for each in nodes)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
     """A laid-out cluster on its hosts: the one handle by which nodes are reached."""
@@ -60,7 +65,7 @@ class Cluster:
 
     def voters(self) -> list[str]:
         """Names of the nodes that vote, sorted; all nodes of a system that marks none."""
-        return sorted(name for name, spec in self.nodes.items() if spec.votes) or sorted(self.nodes)
+        return voters_of(self.nodes.values())
 
     def pid_file(self, node: str) -> str:
         """Path, on its host, of the file with the node's pid."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from framework.errors import UsageError
-from framework.plugins.system import Cluster, NodeSpec
+from framework.plugins.system import Cluster, NodeSpec, voters_of
 
 FEW: Final = "few"
 GROUPS: Final = ("one", "minority", FEW, "majority", "all", "leader", "followers")
@@ -96,7 +96,7 @@ def may_mean(nodes: Sequence[NodeSpec], target: str) -> set[str]:
         case "one" | "few" | "all":
             return everybody
         case "leader" | "followers" | "minority" | "majority":
-            return {spec.name for spec in nodes if spec.votes} or everybody
+            return set(voters_of(nodes))
     return set(role_groups(nodes).get(target, [target]))
 
 

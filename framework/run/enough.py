@@ -85,7 +85,8 @@ class Enough:
         fault = FaultOp.parse(asked.f)
         if not self.went_on or fault is None or fault.verb != "start":
             return True
-        return fault.fault in self._owed() or not self._owed()
+        owed = self._owed()
+        return not owed or fault.fault in owed
 
     def _owed(self) -> list[str]:
         """Faults that bit in too few of their injections."""

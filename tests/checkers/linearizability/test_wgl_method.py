@@ -11,7 +11,7 @@ import pytest
 from checkers.linearizability.arrays import steps as steps_module
 from checkers.linearizability.arrays.steps import no_steps
 from checkers.linearizability.decision import Budget
-from checkers.linearizability.encoded import NEVER, EncodedHistory, Kind
+from checkers.linearizability.encoded import EncodedHistory, Kind
 from checkers.linearizability.methods.jit_antichain import counts, input
 from checkers.linearizability.methods.jit_antichain.counts import count_of
 from checkers.linearizability.methods.wgl import kernel, method
@@ -38,8 +38,6 @@ from tests.checkers.linearizability.encoded_oracle import (
     written,
 )
 from tests.checkers.linearizability.wgl_places import listed, search_of
-
-N = int(NEVER)
 
 
 @pytest.fixture(autouse=True)
