@@ -25,13 +25,28 @@ one name are judged apart (`folds.topic_ids`), and so is what was before all bro
 once, by what they may have lost (`folds.power_losses`).
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise, repeat, takewhile
+from dataclasses import replace
+from itertools import pairwise, takewhile
 from typing import Final
 
+from checkers.folds.claims import (
+    FINAL,
+    Claim,
+    Fetch,
+    acknowledged_by,
+    covered_by,
+    fetch_of,
+    last_read,
+    log_start_of,
+    offsets_of,
+    spans_of,
+    successions,
+    unplaced_by,
+    unread_of,
+)
 from checkers.folds.deleted_records import Deletes, given_all_the_same, half_done, undone
 from checkers.folds.log_ends import answered_limits, goes_back, hidden
 from checkers.folds.observations import with_observations
@@ -51,8 +66,6 @@ from framework.verdict import Verdict
 
 DATA: Final = ("produce", "fetch", "list-offsets", "seek", "delete-records")
 FS: Final = (*DATA, *LIVES)
-FINAL: Final = "final"
-"""The consumer of the final phase."""
 TRIES: Final = 3
 """So many answers without a record, or failures, are no accident of a moment: whoever reads at the
 end waits some seconds for each."""
@@ -128,25 +141,6 @@ DELETED: Final = Clause(
 CLAUSES: Final = (ONE_VALUE, KEPT, READABLE, IN_ORDER, WRITTEN, LIMITS, DELETED)
 
 
-@dataclass(frozen=True, slots=True)
-class Fetch:
-    """An answered fetch: it covers the offsets from `begin` up to `end`."""
-
-    operation: Operation
-    begin: int
-    end: int
-    records: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """Somebody showed that `value` stands at `offset`: the broker that took it, or a fetch."""
-
-    offset: int
-    value: int
-    operation: Operation
-
-
 def by_partition(events: RunEvents) -> Mapping[str, RunEvents]:
     """The operations on each partition, by its key, with those that make and remove its topic. What
     an observer was told counts where clients work on a partition, too."""
@@ -173,10 +167,10 @@ def by_partition(events: RunEvents) -> Mapping[str, RunEvents]:
 
 def _as_far_as_read(operations: Sequence[Operation]) -> list[Operation]:
     """Without promises that nobody came to look after, before a loss that may have broken them."""
-    fetches = [_fetch(each) for each in operations if each.f == "fetch" and each.ok]
+    fetches = [fetch_of(each) for each in operations if each.f == "fetch" and each.ok]
     produces = [each for each in operations if each.f == "produce"]
-    open_still = {each.operation.index for each in _unread(_acknowledged(produces), fetches)}
-    open_still |= {each.index for each in _unplaced(produces)}
+    open_still = {each.operation.index for each in unread_of(acknowledged_by(produces), fetches)}
+    open_still |= {each.index for each in unplaced_by(produces)}
     return [
         replace(each, type="info", result=None) if each.index in open_still else each
         for each in operations
@@ -187,14 +181,14 @@ def partition_data(events: RunEvents) -> Outcome:
     """Of one partition."""
     operations = events.operations
     produces = [each for each in operations if each.f == "produce"]
-    fetches = [_fetch(each) for each in operations if each.f == "fetch" and each.ok]
-    acknowledged, unplaced = list(_acknowledged(produces)), list(_unplaced(produces))
+    fetches = [fetch_of(each) for each in operations if each.f == "fetch" and each.ok]
+    acknowledged, unplaced = list(acknowledged_by(produces)), list(unplaced_by(produces))
     read = [
         Claim(offset, value, fetch.operation)
         for fetch in fetches
         for offset, value in fetch.records
     ]
-    last = _last_read(fetches)
+    last = last_read(fetches)
     deleted = any(each.f == "delete" and not each.failed for each in events.operations)
     limits = list(answered_limits(operations))
     deletes = Deletes.of(events, operations)
@@ -234,7 +228,7 @@ def partition_data(events: RunEvents) -> Outcome:
         for fetch in fetches
         for offset, _ in fetch.records
     )
-    unread = [] if deleted else _unread(acknowledged, fetches)
+    unread = [] if deleted else unread_of(acknowledged, fetches)
     figures: dict[str, float] = {
         "acknowledged": len(acknowledged),
         "read": len(read),
@@ -244,13 +238,13 @@ def partition_data(events: RunEvents) -> Outcome:
         "unread": len(unread),
     }
     counts: dict[str, Count] = {
-        ONE_VALUE.name: len(acknowledged) + len(read) - len(_offsets(acknowledged, read)),
-        KEPT.name: _covered(acknowledged, read, fetches),
+        ONE_VALUE.name: len(acknowledged) + len(read) - len(offsets_of(acknowledged, read)),
+        KEPT.name: covered_by(acknowledged, read, fetches),
         READABLE.name: (
             len(acknowledged) - len(unread) + len(unplaced) - len(nowhere),
             len(acknowledged) + len(unplaced),
         ),
-        IN_ORDER.name: IN_ORDER.sightings(_successions(fetches)),
+        IN_ORDER.name: IN_ORDER.sightings(successions(fetches)),
         WRITTEN.name: len(read),
         LIMITS.name: len(limits) - len({each.limit for each in limits}),
         DELETED.name: told + len(late) or "no log began late, and no delete was known to anybody",
@@ -262,81 +256,6 @@ def partition_data(events: RunEvents) -> Outcome:
     if outcome.verdict is Verdict.VALID and unread:
         return replace(outcome, verdict=Verdict.UNKNOWN, note=_why_unread(unread))
     return outcome
-
-
-# --- what was seen ------------------------------------------------------------------------
-
-
-def _fetch(operation: Operation) -> Fetch:
-    result = fetched(operation)
-    records = tuple((offset, value) for offset, value in result.get("records") or ())
-    begin = fetch_from(operation)["from"]
-    after = records[-1][0] + 1 if records else begin
-    start = result.get("log_start") or 0
-    return Fetch(operation, max(begin, start), result.get("position", after), records)
-
-
-def _acknowledged(produces: Iterable[Operation]) -> Iterator[Claim]:
-    """Of acks=all, which alone promises that the value stays where it is."""
-    for operation in produces:
-        offset = _offset(operation)
-        if _promises(operation) and offset is not None:
-            yield Claim(offset, produce_of(operation)["value"], operation)
-
-
-def _unplaced(produces: Iterable[Operation]) -> Iterator[Operation]:
-    """Promised, and nobody says at which offset."""
-    return (each for each in produces if _promises(each) and _offset(each) is None)
-
-
-def _promises(produce: Operation) -> bool:
-    return produce.ok and produce_of(produce).get("acks") == "all"
-
-
-def _offset(produce: Operation) -> int | None:
-    """Kafka's -1 is none."""
-    offset = log_answer(produce).get("offset")
-    return offset if isinstance(offset, int) and offset >= 0 else None
-
-
-def _offsets(acknowledged: Iterable[Claim], read: Iterable[Claim]) -> set[int]:
-    return {claim.offset for claim in (*acknowledged, *read)}
-
-
-def _covered(acknowledged: Iterable[Claim], read: Iterable[Claim], fetches: Sequence[Fetch]) -> int:
-    """Claims whose offset a fetch covers that is not their own."""
-    begins = sorted(fetch.begin for fetch in fetches)
-    ends = sorted(fetch.end for fetch in fetches)
-
-    def times(claim: Claim) -> int:
-        return bisect_right(begins, claim.offset) - bisect_right(ends, claim.offset)
-
-    own = sum(times(claim) > 0 for claim in acknowledged)
-    return own + sum(times(claim) > 1 for claim in read)
-
-
-def _successions(fetches: Iterable[Fetch]) -> Iterator[int]:
-    """Of records that follow another in an answer, and fetches that follow their consumer's last:
-    each time the answer."""
-    consumers: set[str] = set()
-    for fetch in fetches:
-        consumer = str(fetch_from(fetch.operation).get("consumer"))
-        compared = max(0, len(fetch.records) - 1) + (consumer in consumers)
-        yield from repeat(fetch.operation.index, compared)
-        consumers.add(consumer)
-
-
-def _last_read(fetches: Iterable[Fetch]) -> Fetch | None:
-    """The final fetch that reached the partition's end, where that was furthest, and the last one
-    there; None: none reached it."""
-    reached = [
-        fetch
-        for fetch in fetches
-        if fetch.operation.phase == FINAL
-        and fetch_from(fetch.operation).get("consumer") == FINAL
-        and fetch.end >= fetched(fetch.operation).get("high_watermark", fetch.end)
-    ]
-    return max(reached, key=lambda each: (each.end, each.operation.index), default=None)
 
 
 # --- 1, 3: one value an offset, one offset a value ----------------------------------------
@@ -434,8 +353,8 @@ def _nowhere(
 ) -> Iterator[Finding]:
     """What was acknowledged before somebody came to the end in the final phase, and stands at no
     offset up to there. Of a log that begins later, or that was read in part, nothing is known."""
-    begin, until = _spans(fetches)[0]
-    if _log_start(fetches) or begin > 0 or until < last.end:
+    begin, until = spans_of(fetches)[0]
+    if log_start_of(fetches) or begin > 0 or until < last.end:
         return
     for produce in unplaced:
         if produce.precedes(last.operation):
@@ -489,40 +408,11 @@ def _last_of(
 
 def _gives_nothing(operation: Operation) -> bool:
     """Where no final fetch reached the end: so that there is more, by its own word."""
-    return operation.ok and _fetch(operation).end == fetch_from(operation)["from"]
+    return operation.ok and fetch_of(operation).end == fetch_from(operation)["from"]
 
 
 def _code(operation: Operation) -> str:
     return "" if operation.ok else f" with {operation.error_code}"
-
-
-def _unread(acknowledged: Iterable[Claim], fetches: Sequence[Fetch]) -> list[Claim]:
-    """Acknowledged values whose offsets no fetch covers. (What a log's beginning hides is told
-    elsewhere.)"""
-    start, spans = _log_start(fetches), _spans(fetches)
-    ends = [end for _, end in spans]
-
-    def covered(offset: int) -> bool:
-        at = bisect_right(ends, offset)
-        return offset < start or (at < len(spans) and spans[at][0] <= offset)
-
-    return [claim for claim in acknowledged if not covered(claim.offset)]
-
-
-def _log_start(fetches: Iterable[Fetch]) -> int:
-    """The latest that somebody told."""
-    return max((fetched(fetch.operation).get("log_start") or 0 for fetch in fetches), default=0)
-
-
-def _spans(fetches: Iterable[Fetch]) -> list[tuple[int, int]]:
-    """What fetches cover, in pieces that do not touch."""
-    spans: list[tuple[int, int]] = []
-    for begin, end in sorted((fetch.begin, fetch.end) for fetch in fetches):
-        if spans and begin <= spans[-1][1]:
-            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
-        else:
-            spans.append((begin, end))
-    return spans
 
 
 def _why_unread(unread: Sequence[Claim]) -> str:
@@ -546,7 +436,7 @@ def _polls(operations: Iterable[Operation]) -> Iterator[Finding]:
         for before, after in pairwise(own):
             if after.f == "seek" or not before.precedes(after):
                 continue
-            due = seek_of(before)["to"] if before.f == "seek" else _fetch(before).end
+            due = seek_of(before)["to"] if before.f == "seek" else fetch_of(before).end
             begin = fetch_from(after)["from"]
             if before.f == "seek" and not before.ok:
                 continue

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_runs import Story, assert_invalid, assert_valid
 
-from checkers.groups import FENCED, RETURNS, RULES, group_run, groups
+from checkers.folds.group_runs import group_run
+from checkers.groups import FENCED, RETURNS, RULES, groups
 from framework.history.pairing import Operation
 from framework.plugins.checker import Clause
 from framework.plugins.outcomes import STALE

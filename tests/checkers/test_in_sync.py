@@ -1,17 +1,24 @@
 """What an ISR is for (`folds/in_sync.py`): acknowledgements of all, and high watermarks."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Any
 
 import pytest
 from planted_runs import MS, OTHER, TOPIC, NodeEvent, Story
+from test_isr_chain import clean as clean_chain
+from test_isr_chain import produce as produce_to_other
+from test_power_losses import lose_power
 
 from checkers.folds.in_sync import Applied, Settings, answered_short, watermarks
+from checkers.isr_chain import isr_chain
 from framework.evidence.changes import PartitionChanged, PartitionState
 from framework.evidence.clocks import earliest_ns, latest_ns
 from framework.evidence.ids import BrokerId, LeaderEpoch, Offset, PartitionEpoch
 from framework.evidence.kinds import (
+    DISK,
     Booted,
     PartitionCommitted,
     PartitionLogOnDisk,
@@ -575,3 +582,74 @@ def test_no_occasions() -> None:
     assert "went on" in held(story)[0]
     story.plan = {**story.plan, "options": {"keep": False}}
     assert "gives no evidence" in held(story)[0]
+
+
+# --- behind a loss of power ---------------------------------------------------------------
+
+LOG = {"topic_id": TOPIC, "partition": 1}
+
+
+def above(
+    story: Story,
+    told: Callable[[Story], None],
+    begin: int = 2,
+    *,
+    keeps: Iterable[str] = (),
+    name: str = f"{TOPIC}/1",
+    then: Callable[[Story], None] = lambda story: None,
+) -> set[str]:
+    """What is told of t/1, whose logs end at 2, before those who keep it lose their power: the
+    clauses of isr-chain that are broken."""
+    told(story)
+    lose_power(story, {node: {name: (begin, begin, 4)} for node in ("b1", "b2", "b3")}, keeps)
+    then(story)
+    return {each.clause for each in isr_chain(story.run_events()).findings}
+
+
+def acknowledged_then(story: Story) -> None:
+    for offset in (2, 3):
+        produce_to_other(story, offset)
+
+
+def committed_then(story: Story) -> None:
+    story.tell(PartitionCommitted, "b2", offset=4, leader_epoch=0, **LOG)
+
+
+def saved_then(story: Story) -> None:
+    """By a process that another one follows."""
+    story.tell(PartitionOffsetSaved, "b2", source=DISK, what="high-watermark", offset=4, **LOG)
+
+
+def saved_by_the_next(story: Story, offset: int = 2) -> None:
+    story.tell(
+        PartitionOffsetSaved,
+        "b2",
+        source=DISK,
+        incarnation="next",
+        seq=1000,
+        what="high-watermark",
+        offset=offset,
+        **LOG,
+    )
+
+
+@pytest.mark.parametrize("told", [acknowledged_then, committed_then, saved_then])
+def test_a_high_watermark_may_have_been_above_what_all_lost(told: Callable[[Story], None]) -> None:
+    held = {"watermark-held"}
+    assert above(clean_chain(), told, then=saved_by_the_next) == set()
+    assert above(clean_chain(), told, name="t/1", then=saved_by_the_next) == set(), "by its name"
+    assert above(clean_chain(), told, 3, then=saved_by_the_next) == held, "what was forced is there"
+    assert above(clean_chain(), told, keeps=["b4"], then=saved_by_the_next) == held
+    assert above(clean_chain(), told, name="u/1", then=saved_by_the_next) == held
+
+
+def test_a_high_watermark_of_afterwards_is_not_excused() -> None:
+    def nothing(story: Story) -> None:
+        pass
+
+    held = {"watermark-held"}
+    assert above(clean_chain(), nothing) == set()
+    assert above(clean_chain(), nothing, then=acknowledged_then) == held
+    assert above(clean_chain(), nothing, then=committed_then) == held
+    assert above(clean_chain(), nothing, then=saved_then) == held, "by the last process"
+    assert above(clean_chain(), saved_then, then=partial(saved_by_the_next, offset=4)) == held

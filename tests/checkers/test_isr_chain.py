@@ -13,7 +13,9 @@ from planted_isr import changed, source
 from planted_runs import NODES, TOPIC, Story, assert_invalid, assert_valid, change, item, shown
 
 from checkers.folds.isr import State
-from checkers.isr_chain import CLAUSES, Counts, Gaps, IsrChain, Link, _joins, _members, _requests
+from checkers.folds.isr_counts import Counts, joins_known, members_known, requests_known
+from checkers.folds.partition_links import Gaps, Link
+from checkers.isr_chain import CLAUSES, IsrChain
 from checkers.isr_chain import isr_chain as judge
 from framework.evidence.changes import (
     BrokerFenced,
@@ -1282,33 +1284,42 @@ def asked() -> Story:
     return story
 
 
+ACCEPTED = Counts(accepted=3, accepted_known=1, accepted_owed=2)
+
+
 @pytest.mark.parametrize(
     ("function", "counts", "story", "told", "silent"),
     [
-        (_requests, Counts(accepted=3, accepted_known=1, accepted_owed=2), asked, (1, 3), (1, 2)),
-        (_requests, Counts(decisions=3), busy, 3, 3),
-        (_requests, Counts(), idle, IDLE, IDLE),
-        (_requests, Counts(), seen, FIRST, FIRST),
-        (_requests, Counts(), busy, 0, SILENT),
-        (_requests, Counts(), asked, 0, SILENT),
-        (_joins, Counts(records=9, joins=3, joins_known=2), busy, (2, 3), 2),
-        (_joins, Counts(records=9, joins=3), busy, (0, 3), SILENT),
-        (_joins, Counts(records=1), idle, IDLE, SILENT),
-        (_joins, Counts(records=1), busy, 0, SILENT),
-        (_joins, Counts(), idle, IDLE, IDLE),
-        (_joins, Counts(), asked, 0, 0),
-        (_joins, Counts(), busy, 0, 0),
-        (_members, Counts(members=2), busy, 2, 2),
-        (_members, Counts(members=2, joined=1), busy, 2, 2),
-        (_members, Counts(accepted=1), asked, 0, 0),
-        (_members, Counts(accepted=1, joined=1), asked, 0, 0),
-        (_members, Counts(joined=1), busy, 0, SILENT),
-        (_members, Counts(), asked, 0, 0),
-        (_members, Counts(), idle, IDLE, IDLE),
-        (_members, Counts(), seen, FIRST, FIRST),
-        (_members, Counts(records=1), busy, NOBODY, NOBODY),
-        (_members, Counts(records=1), asked, 0, 0),
-        (_members, Counts(), busy, 0, 0),
+        (
+            requests_known,
+            Counts(accepted=3, accepted_known=1, accepted_owed=2),
+            asked,
+            (1, 3),
+            (1, 2),
+        ),
+        (requests_known, Counts(decisions=3), busy, 3, 3),
+        (requests_known, Counts(), idle, IDLE, IDLE),
+        (requests_known, Counts(), seen, FIRST, FIRST),
+        (requests_known, Counts(), busy, 0, SILENT),
+        (requests_known, Counts(), asked, 0, SILENT),
+        (joins_known, Counts(records=9, joins=3, joins_known=2), busy, (2, 3), 2),
+        (joins_known, Counts(records=9, joins=3), busy, (0, 3), SILENT),
+        (joins_known, Counts(records=1), idle, IDLE, SILENT),
+        (joins_known, Counts(records=1), busy, 0, SILENT),
+        (joins_known, Counts(), idle, IDLE, IDLE),
+        (joins_known, Counts(), asked, 0, 0),
+        (joins_known, Counts(), busy, 0, 0),
+        (members_known, Counts(members=2), busy, 2, 2),
+        (members_known, Counts(members=2, joined=1), busy, 2, 2),
+        (members_known, Counts(accepted=1), asked, 0, 0),
+        (members_known, Counts(accepted=1, joined=1), asked, 0, 0),
+        (members_known, Counts(joined=1), busy, 0, SILENT),
+        (members_known, Counts(), asked, 0, 0),
+        (members_known, Counts(), idle, IDLE, IDLE),
+        (members_known, Counts(), seen, FIRST, FIRST),
+        (members_known, Counts(records=1), busy, NOBODY, NOBODY),
+        (members_known, Counts(records=1), asked, 0, 0),
+        (members_known, Counts(), busy, 0, 0),
     ],
 )
 def test_what_was_too_little_is_told_by_what_clients_and_the_ledger_say(

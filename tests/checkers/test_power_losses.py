@@ -9,19 +9,15 @@ from typing import Any
 
 import pytest
 from planted_runs import TOPIC, Story
-from test_isr_chain import clean as clean_chain
-from test_isr_chain import produce as produce_to_other
 from test_partition_data import KEY, Data
 from test_replica_matching import lies, produce, read, write
 
 from checkers.folds.power_losses import PowerLoss, apart, forgotten, left_of, power_losses
-from checkers.isr_chain import isr_chain
 from checkers.kafka_log import judge_runs, losses_of
 from checkers.partition_data import by_partition, partition_data
 from checkers.replica_matching import replica_matching
 from framework.checking.columns import Columns
 from framework.checking.runs import OPERATIONS, add_operation
-from framework.evidence.kinds import DISK, PartitionCommitted, PartitionOffsetSaved
 from framework.evidence.run_events import FaultRecord
 from framework.history.pairing import Operation
 from framework.plugins.checker import RunInfo
@@ -535,74 +531,3 @@ def test_nothing_is_told_apart_where_nothing_may_be_gone() -> None:
     loss = PowerLoss(3, story.now_ns + 1, [{KEY: (3, 3, 3)}])
     assert apart([loss], story.operations) == {"": story.operations}
     assert apart([], story.operations) == {"": story.operations}
-
-
-# --- high watermarks ----------------------------------------------------------------------
-
-LOG = {"topic_id": TOPIC, "partition": 1}
-
-
-def above(
-    story: Story,
-    told: Callable[[Story], None],
-    begin: int = 2,
-    *,
-    keeps: Iterable[str] = (),
-    name: str = f"{TOPIC}/1",
-    then: Callable[[Story], None] = lambda story: None,
-) -> set[str]:
-    """What is told of t/1, whose logs end at 2, before those who keep it lose their power: the
-    clauses of isr-chain that are broken."""
-    told(story)
-    lose_power(story, {node: {name: (begin, begin, 4)} for node in ("b1", "b2", "b3")}, keeps)
-    then(story)
-    return {each.clause for each in isr_chain(story.run_events()).findings}
-
-
-def acknowledged(story: Story) -> None:
-    for offset in (2, 3):
-        produce_to_other(story, offset)
-
-
-def committed(story: Story) -> None:
-    story.tell(PartitionCommitted, "b2", offset=4, leader_epoch=0, **LOG)
-
-
-def saved(story: Story) -> None:
-    """By a process that another one follows."""
-    story.tell(PartitionOffsetSaved, "b2", source=DISK, what="high-watermark", offset=4, **LOG)
-
-
-def saved_anew(story: Story, offset: int = 2) -> None:
-    story.tell(
-        PartitionOffsetSaved,
-        "b2",
-        source=DISK,
-        incarnation="next",
-        seq=1000,
-        what="high-watermark",
-        offset=offset,
-        **LOG,
-    )
-
-
-@pytest.mark.parametrize("told", [acknowledged, committed, saved])
-def test_a_high_watermark_may_have_been_above_what_all_lost(told: Callable[[Story], None]) -> None:
-    held = {"watermark-held"}
-    assert above(clean_chain(), told, then=saved_anew) == set()
-    assert above(clean_chain(), told, name="t/1", then=saved_anew) == set(), "by its name"
-    assert above(clean_chain(), told, 3, then=saved_anew) == held, "what was forced is there"
-    assert above(clean_chain(), told, keeps=["b4"], then=saved_anew) == held
-    assert above(clean_chain(), told, name="u/1", then=saved_anew) == held
-
-
-def test_a_high_watermark_of_afterwards_is_not_excused() -> None:
-    def nothing(story: Story) -> None:
-        pass
-
-    held = {"watermark-held"}
-    assert above(clean_chain(), nothing) == set()
-    assert above(clean_chain(), nothing, then=acknowledged) == held
-    assert above(clean_chain(), nothing, then=committed) == held
-    assert above(clean_chain(), nothing, then=saved) == held, "by the last process"
-    assert above(clean_chain(), saved, then=partial(saved_anew, offset=4)) == held

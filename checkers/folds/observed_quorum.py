@@ -1,0 +1,286 @@
+"""What nodes tell anybody of the quorum that they form (D.3, D.6, D.8)."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from checkers.folds.lives import Lives
+from checkers.folds.observations import OWN_VIEW, VIEWS
+from checkers.folds.observed import ANSWERS, Judgement, Nodes, answered, asked_ns, ended_ns, span_ns
+from checkers.folds.peace import fencing_ns
+from checkers.folds.roles import CONTROLLER, ids_in
+from checkers.folds.sweeps import falls
+from checkers.folds.values import log_ends, quorum_view
+from framework.checking.findings import finding
+from framework.evidence.run_events import RunEvents, voters
+from framework.history.event import Recorded
+from framework.history.pairing import Operation
+from framework.plugins.capabilities import VOTER_CHANGES
+from framework.plugins.checker import LEDGER, Clause, Finding
+
+ONE_LEADER: Final = Clause(
+    name="one-leader",
+    says="An epoch of the quorum has one leader, whichever node tells of it",
+    compares="answers that name the leader of an epoch which another node had named",
+    floor=6,
+    because="two rounds of three nodes, the fewest that can disagree and still work",
+    sources=(LEDGER,),
+    blind="an epoch that was over before anybody was asked; two that lead, and say the same of "
+    "one; whether who leads is a voter",
+)
+ALL_VOTE: Final = Clause(
+    name="all-vote",
+    says="A leader that tells of those who vote tells of each once, and of nobody else",
+    compares="answers of leaders that tell of voters, held against the plan",
+    floor=4,
+    because="a leader tells it in each round, through several nodes; four are two rounds",
+    sources=(LEDGER,),
+    blind="leaders that tell of no voter at all; where voters come and go (there it is "
+    "voter-changes' question, of what clients were told)",
+)
+NO_WAY_BACK: Final = Clause(
+    name="no-way-back",
+    says="Neither the leader epoch nor the high watermark that a process tells goes back; nor does "
+    "that of a leader in its epoch",
+    compares="answers of a process, or of a leader in its epoch, after another one of its own",
+    floor=6,
+    because="two answers each of three nodes after their first; a run of 10 s has more",
+    sources=(LEDGER,),
+    blind="what goes back and forth between two questions; a restart that the harness did not make",
+)
+COMMITTED_KEPT: Final = Clause(
+    name="committed-kept",
+    says="What was told to be committed is in the log of whoever leads later",
+    compares="answers of leaders about their log, after a high watermark was told",
+    floor=4,
+    because="a leader tells it in each round, of itself and through others; four are two rounds",
+    sources=(LEDGER,),
+    blind="records that were exchanged for others: lengths of logs are compared; a leader that "
+    "does not tell of its own log, or by whose word too few have what it calls committed",
+)
+LET_GO: Final = Clause(
+    name="let-go",
+    says="No node goes on for long as the leader of an epoch that is over",
+    compares="answers of nodes that had led, asked after a later epoch was told of",
+    floor=2,
+    because="one may be a last word; where fewer were given, there was no occasion",
+    sources=(LEDGER,),
+    blind="leaders that are deposed where nobody asks, or for less time than it takes to fence a "
+    "broker",
+)
+ONE_NODE: Final = "the cluster is one node"
+NOT_FIXED: Final = "who votes may change, or the plan does not say who does"
+NOBODY_DEPOSED: Final = "nobody who had led was asked after a later epoch was told of"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """The quorum by an answer. `leader`: -1, there is none. `end`: of the leader's log; None: not
+    told. `voters`: as it names them, maybe one twice; empty: it names none."""
+
+    operation: Operation
+    leader: int
+    epoch: int
+    high_watermark: int
+    end: int | None
+    voters: Sequence[int] = ()
+
+    def __str__(self) -> str:
+        return (
+            f"leader {self.leader} in epoch {self.epoch}, high watermark {self.high_watermark}, by "
+            f"{self.operation.node} (operation {self.operation.index})"
+        )
+
+
+def quorum_views(observations: Iterable[Operation]) -> Iterator[View]:
+    for each in observations:
+        if each.ok and each.f in VIEWS:
+            reported = quorum_view(each)
+            end = log_ends(reported).get(reported["leader"], -1)
+            yield View(
+                operation=each,
+                leader=reported["leader"],
+                epoch=reported["leader_epoch"],
+                high_watermark=reported["high_watermark"],
+                end=end if end >= 0 else None,
+                voters=[number for number, _ in reported.get("voters") or ()],
+            )
+
+
+def one_leader(views: Iterable[View], nodes: Nodes) -> Judgement:
+    first: dict[int, View] = {}
+    compared, findings = 0, {}
+    for view in views:
+        if view.leader < 0:
+            continue
+        before = first.setdefault(view.epoch, view)
+        compared += before.operation.node != view.operation.node
+        if before.leader != view.leader and view.epoch not in findings:
+            findings[view.epoch] = finding(
+                f"epoch {view.epoch} of the quorum has two leaders: {before}; {view}",
+                [before.operation, view.operation],
+                clause=ONE_LEADER.name,
+            )
+    return compared if len(nodes) > 1 else ONE_NODE, list(findings.values())
+
+
+def all_vote(views: Iterable[View], plan: Mapping[str, Recorded]) -> Judgement:
+    """A quorum that nobody may change is the plan's, in every answer."""
+    ids = ids_in(plan, CONTROLLER)
+    members = sorted(ids[name] for name in voters(plan) if name in ids)
+    if VOTER_CHANGES in (plan.get("provides") or ()) or not members:
+        return NOT_FIXED, ()
+    answers = [each for each in views if each.voters]
+    wrong = [each for each in answers if sorted(each.voters) != members]
+    findings = [
+        finding(
+            f"leader {each.leader} in epoch {each.epoch} tells, by {each.operation.node} "
+            f"(operation {each.operation.index}), that {sorted(each.voters)} vote, and {members} "
+            "do",
+            [each.operation],
+            clause=ALL_VOTE.name,
+        )
+        for each in wrong[:1]
+    ]
+    return len(answers), findings
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A number that an answer tells, and what it stands for."""
+
+    operation: Operation
+    value: int
+    view: View
+
+
+def no_way_back(views: Iterable[View], lives: Lives) -> Judgement:
+    groups: dict[tuple[object, str], list[Reading]] = defaultdict(list)
+    for view in views:
+        operation = view.operation
+        life: tuple[object, int] | None = (view.leader, view.epoch)
+        who = f"leader {view.leader} in epoch {view.epoch}"
+        if operation.f == OWN_VIEW:
+            life, who = lives.of(operation), f"{operation.node}, though it was not restarted"
+            if life is None:
+                continue
+            groups[life, f"the leader epoch of {who}"].append(Reading(operation, view.epoch, view))
+        if view.high_watermark >= 0:
+            reading = Reading(operation, view.high_watermark, view)
+            groups[life, f"the high watermark of {who}"].append(reading)
+    findings = [
+        finding(
+            f"{what}, went back: {before.view}; then {after.view}",
+            [before.operation, after.operation],
+            clause=NO_WAY_BACK.name,
+        )
+        for (_, what), own in groups.items()
+        for before, after in falls(own)
+    ]
+    return sum(len(own) - 1 for own in groups.values()), findings
+
+
+def committed_kept(views: Sequence[View]) -> Judgement:
+    """Sweeps over questions with the highest high watermark of each epoch that had been told."""
+    ended = sorted(views, key=lambda each: each.operation.end or 0)
+    asked = sorted(views, key=lambda each: each.operation.index)
+    highest: dict[int, View] = {}
+    at, compared = 0, 0
+    findings = []
+    for view in asked:
+        while ended[at].operation.precedes(view.operation):  # none precedes itself
+            before = highest.setdefault(ended[at].epoch, ended[at])
+            if ended[at].high_watermark > before.high_watermark:
+                highest[ended[at].epoch] = ended[at]
+            at += 1
+        if view.end is None:
+            continue
+        bound = [each for epoch, each in highest.items() if epoch <= view.epoch]
+        compared += bool(bound)
+        most = max((*bound, view), key=lambda each: each.high_watermark)
+        if most.high_watermark > view.end:
+            findings.append(
+                finding(
+                    f"the log of leader {view.leader} in epoch {view.epoch} ends at {view.end} "
+                    f"(operation {view.operation.index}), below what had been told to be "
+                    f"committed: {most}",
+                    [most.operation, view.operation],
+                    clause=COMMITTED_KEPT.name,
+                )
+            )
+    return compared, findings
+
+
+def let_go(events: RunEvents, views: Sequence[View]) -> Judgement:
+    """Who is to be deposed for hearing of nobody has noticed by when others fence a silent one."""
+    long_ns = fencing_ns(events.plan)
+    machines, succeeded = events.machines, _Succession(views)
+    controllers = ids_in(events.plan, CONTROLLER)
+    own = {each.operation.index: each for each in views if _of_itself(each, controllers)}
+    asked: dict[str, list[Operation]] = defaultdict(list)
+    for each in events.observations:
+        if each.f in VIEWS:
+            asked[str(each.node)].append(each)
+    compared, findings = 0, []
+    for node, operations in asked.items():
+        machine = machines.of_clients(node)
+        compared += _of_former_leaders(operations, own, succeeded)
+        for late, group in groupby(operations, lambda each: succeeded.late(own.get(each.index))):
+            streak = list(group)
+            span = span_ns(streak[0], streak[-1])
+            if late is not None and len(streak) >= ANSWERS and machine.gave_ns(*span) >= long_ns:
+                findings.append(_went_on(node, streak, late))
+    return compared if compared >= LET_GO.floor else NOBODY_DEPOSED, findings
+
+
+class _Succession:
+    """From when on each epoch was over, by what was told of a later one."""
+
+    def __init__(self, views: Iterable[View]) -> None:
+        self._first: list[View] = []
+        """Those that told of a higher epoch than all before, in the order of their ends."""
+        for each in sorted(views, key=lambda each: each.operation.end or 0):
+            if not self._first or each.epoch > self._first[-1].epoch:
+                self._first.append(each)
+
+    def after(self, epoch: int) -> View | None:
+        """Who first told of a later one."""
+        return next((each for each in self._first if each.epoch > epoch), None)
+
+    def late(self, view: View | None) -> int | None:
+        """The epoch of an answer that was asked for once that was over; else None."""
+        later = None if view is None else self.after(view.epoch)
+        if view is None or later is None or not later.operation.precedes(view.operation):
+            return None
+        return view.epoch
+
+
+def _of_itself(view: View, controllers: Mapping[str, int]) -> bool:
+    """A node tells that it leads."""
+    return view.leader >= 0 and controllers.get(str(view.operation.node)) == view.leader
+
+
+def _of_former_leaders(
+    operations: Iterable[Operation], own: Mapping[int, View], succeeded: _Succession
+) -> int:
+    """Answers of a node that had told that it leads, after somebody told of a later epoch."""
+    led: View | None = None
+    count = 0
+    for each in operations:
+        later = None if led is None else succeeded.after(led.epoch)
+        count += later is not None and answered(each) and later.operation.precedes(each)
+        led = own.get(each.index, led)
+    return count
+
+
+def _went_on(node: str, streak: Sequence[Operation], epoch: int) -> Finding:
+    first, last = streak[0], streak[-1]
+    return finding(
+        f"{node} tells that it leads epoch {epoch} in {len(streak)} answers one after another, "
+        f"from {asked_ns(first) / 1e9:.1f} s to {ended_ns(last) / 1e9:.1f} s, though a later "
+        f"epoch had been told of before (operations {first.index} to {last.index})",
+        [first, last],
+        clause=LET_GO.name,
+    )
