@@ -183,6 +183,13 @@ def a_voter_is_told_twice(story: Asked) -> None:
     votes(story, 1, 2, 2, 3)
 
 
+def test_who_votes_is_told_once_however_often_it_is_wrong() -> None:
+    story = clean()
+    for _ in range(3):
+        votes(story, 1, 2)
+    assert sum("vote, and" in each for each in findings(story)) == 1
+
+
 def test_voters_that_may_change_are_not_held_against_the_plan() -> None:
     story = clean()
     votes(story)
@@ -1395,16 +1402,17 @@ def test_the_id_of_a_leader_may_be_0() -> None:
     assert not findings(story)
 
 
-def test_two_leaders_and_two_addresses_are_found_while_a_run_goes_on() -> None:
+def test_two_leaders_another_voter_and_two_addresses_are_found_while_a_run_goes_on() -> None:
     story = Asked()
     two_leaders_by_brokers(story)
     story.quorum("b2", leader=2)
     story.brokers("b1")
     two_addresses_of_one_id(story)
+    votes(story, 1, 2)
     row = outcome_row("r", CHECKER.name, "", observed_cluster(story.run_events()))
     said = clauses_so_far({CHECKER.name: CHECKER}, [row])
     broken = {each.clause for each in said if each.verdict is Verdict.INVALID}
-    assert broken == {"one-leader", "one-address"}
+    assert broken == {"one-leader", "all-vote", "one-address"}
 
 
 def test_refusals_in_peace_tell_of_no_partition() -> None:

@@ -5,7 +5,7 @@ import json
 import secrets
 import socket
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,9 +77,12 @@ class Machines:
 
 
 @contextmanager
-def machines(folder: Path, names: Mapping[str, Mapping[str, str]]) -> Iterator[Machines]:
+def machines(
+    folder: Path, names: Mapping[str, Mapping[str, str]], *, having: Sequence[Path] = ()
+) -> Iterator[Machines]:
     """Containers on a network of their own: name -> PORT, SUDO and THEN, where they are not 22,
-    none and nothing. Gone on exit, and `clean` takes those of a killed test."""
+    none and nothing. `having`: folders of this machine that each has, to read. Gone on exit, and
+    `clean` takes those of a killed test."""
     key = Ed25519PrivateKey.generate()
     private, public = folder / "key", folder / "key.pub"
     private.write_bytes(
@@ -116,6 +119,7 @@ def machines(folder: Path, names: Mapping[str, Mapping[str, str]]) -> Iterator[M
                 cap_add=["NET_ADMIN"],
                 init=True,
                 network=network.name,
+                volumes={str(each): {"bind": str(each), "mode": "ro"} for each in having},
             )
             stack.callback(container.remove, force=True, v=True)
             container.put_archive("/", _packed("authorized_keys", public.read_bytes()))

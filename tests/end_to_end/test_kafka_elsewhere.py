@@ -1,0 +1,69 @@
+"""Apache Kafka in containers, and on machines behind SSH that have nothing but Java."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.end_to_end.runs import ONE_WORKER, verdict_of
+from tests.framework.hosts.machines import machines
+
+SURE = {
+    "committed-never-lost",
+    "faults-bit",
+    "kafka-log",
+    "log-matching",
+    "node-tells-the-truth",
+    "observed-cluster",
+    "one-leader-per-epoch",
+    "partition-data",
+    "process-health",
+}
+"""Checkers that have enough to compare in a few seconds."""
+
+
+def run(results: Path, *more: str) -> dict[str, str]:
+    """Checker -> its verdict, of a short run of three nodes that are broker and controller."""
+    short = ("--nodes", "3", "--time-limit", "12", "--seed", "7", "--workload", "log,isr")
+    argv = ["run", "--system", "kafka", "--results", str(results), *short, *ONE_WORKER, *more]
+    done = subprocess.run(
+        [sys.executable, "-m", "framework", *argv], capture_output=True, text=True, timeout=900
+    )
+    folders = [path.parent for path in results.glob("*/*/verdict.json")]
+    assert len(folders) == 1, done.stdout + done.stderr
+    found: list[dict[str, Any]] = verdict_of(folders[0])["checkers"]
+    verdicts = {each["name"]: each["verdict"] for each in found}
+    assert "INVALID" not in verdicts.values(), done.stdout + done.stderr
+    return verdicts
+
+
+def test_in_containers_of_an_image_that_the_system_makes(tmp_path: Path) -> None:
+    found = run(tmp_path, "--hosts", "docker", "--nemesis", "pause")
+    assert {name: found.get(name) for name in SURE} == dict.fromkeys(SURE, "VALID")
+
+
+def test_on_machines_behind_ssh_nothing_of_ours_is_needed_and_nothing_stays(tmp_path: Path) -> None:
+    java = java_of_its_own(tmp_path / "java")
+    with machines(tmp_path, {name: {} for name in ("x", "y", "z")}, having=[java]) as made:
+        entries = (made.entry(name) for name in made.containers)
+        asked = ("--hosts", "ssh", "--inventory", str(made.inventory(*entries)))
+        found = run(tmp_path, *asked, "--set", f"java_home={java}", "--nemesis", "partition")
+        left = {name: made.on(name, LEFT) for name in made.containers}
+    assert {name: found.get(name) for name in SURE} == dict.fromkeys(SURE, "VALID")
+    assert left == dict.fromkeys(left, "")
+
+
+LEFT = "pgrep -a java; find / -xdev -name 'kafka*.jar' -o -xdev -name __cluster_metadata-0"
+
+
+def java_of_its_own(folder: Path) -> Path:
+    """This machine's Java, without links out of it: a system has some of its files elsewhere."""
+    home = Path(str(shutil.which("java"))).resolve().parents[1]
+    shutil.copytree(
+        home,
+        folder,
+        ignore=shutil.ignore_patterns("legal", "man", "jmods", "include", "docs"),
+        ignore_dangling_symlinks=True,
+    )
+    return folder
