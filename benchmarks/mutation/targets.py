@@ -17,6 +17,8 @@ TESTS: Final = "tests/checkers"
 OF_ALL: Final = tuple(
     f"{TESTS}/test_{each}.py" for each in ("contract", "checker_options", "one_node")
 )
+_ALSO: Final = {"partition-data": ("checkers.folds.power_losses",)}
+"""Checkers that leave a part to a fold's tests: what they make of what it found."""
 _IMPORTS: Final = re.compile(r"^from (checkers\.[\w.]+) import", re.MULTILINE)
 _OF_COMPILING: Final = ("precompile",)
 _FOR_LONG: Final = (
@@ -79,7 +81,8 @@ def _checkers() -> Iterator[Target]:
     for module, name in _names().items():
         path = _path(module)
         if path.parent.name == "checkers":
-            yield Target(name, (_module(path),), (_tests_of(module),), ROOT, OF_ALL, (name,))
+            tests = tuple(map(_tests_of, (module, *_ALSO.get(name, ()))))
+            yield Target(name, (_module(path),), tests, ROOT, OF_ALL, (name,))
 
 
 def _folds() -> Iterator[Target]:

@@ -760,13 +760,14 @@ def registers_behind(
     eligible: Sequence[int] = (4,),
     then: Sequence[int] | None = (),
     isr: Sequence[int] = (),
+    last: int = 5,
 ) -> Story:
-    """Nobody leads t/6, and 5 was last known; then he leads it by a record behind which a process
+    """Nobody leads t/6, and who was last known is told; then 5 leads it by a record behind which a process
     of a broker registers."""
     story = clean()
     story.broker(73, broker, epoch)
     left_by_all(story, 5, None, [*isr])
-    told = {71: (tuple(eligible), (5,)), 72: (None if then is None else tuple(then), ())}
+    told = {71: (tuple(eligible), (last,)), 72: (None if then is None else tuple(then), ())}
     story.evidence = [
         replace(each, eligible=told[each.offset][0], last_eligible=told[each.offset][1])
         if isinstance(each, PartitionChanged) and each.offset in told
@@ -791,8 +792,9 @@ def test_who_was_last_known_may_lead_by_the_record_that_takes_the_last_eligible_
         registers_behind(then=(4,)),
         registers_behind(then=None),
         registers_behind(isr=(6,)),
+        registers_behind(last=6),
     ],
-    ids=["another", "later", "the same", "one of two", "stays", "not told", "in sync"],
+    ids=["another", "later", "the same", "one of two", "stays", "not told", "in sync", "not last"],
 )
 def test_who_was_last_known_does_not_lead_while_somebody_is_eligible(story: Story) -> None:
     assert_invalid(judge(story.run_events()), "to broker 5, which was not in the ISR")

@@ -183,6 +183,12 @@ def a_voter_is_told_twice(story: Asked) -> None:
     votes(story, 1, 2, 2, 3)
 
 
+def test_a_voter_of_the_plan_that_has_no_id_is_held_against_nobody() -> None:
+    story = Asked({**NODES, "c4": {"votes": True}})
+    votes(story, *VOTERS)
+    assert not findings(story)
+
+
 def test_who_votes_is_told_once_however_often_it_is_wrong() -> None:
     story = clean()
     for _ in range(3):
