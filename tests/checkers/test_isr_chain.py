@@ -762,8 +762,8 @@ def registers_behind(
     isr: Sequence[int] = (),
     last: int = 5,
 ) -> Story:
-    """Nobody leads t/6, and who was last known is told; then 5 leads it by a record behind which a process
-    of a broker registers."""
+    """Nobody leads t/6, and who was last known is told; then 5 leads it by a record behind which a
+    process of a broker registers."""
     story = clean()
     story.broker(73, broker, epoch)
     left_by_all(story, 5, None, [*isr])
