@@ -167,7 +167,8 @@ make_images() {
     if [[ "$stamp" -nt docker/Dockerfile ]]; then return; fi
     say "the images of containers, where they are not on this machine"
     # Without them the tests with containers fail, and no others.
-    if PYTHONPATH=examples/etcd "$VENV/bin/python" -m framework.hosts.docker kraft kraft_proof_etcd.system:Etcd >&2; then touch "$stamp"; else say "they could not be had"; fi
+    if PYTHONPATH=examples/etcd "$VENV/bin/python" -m framework.hosts.docker kraft kraft_proof_etcd.system:Etcd >&2 &&
+        "$VENV/bin/python" -m framework.hosts.docker kafka >&2; then touch "$stamp"; else say "not all could be had"; fi
 }
 
 main() {
@@ -182,9 +183,9 @@ main() {
     make_venv
     install_project "$1"
     if [[ "$1" == test ]]; then
+        get_kafka
         make_images
         compile_kernels
-        get_kafka
     fi
 }
 
