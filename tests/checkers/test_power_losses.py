@@ -131,6 +131,22 @@ def test_it_is_judged_apart_until_then() -> None:
     assert partition_data(parts[f"{KEY} until power 3"]).seen > 0
 
 
+def test_nobody_need_have_read_what_may_be_gone_since() -> None:
+    """What was promised before, and nobody came to look after, is no promise of that part: with an
+    offset or without. What somebody read is."""
+    story = Data()
+    for offset in range(3):
+        story.produce(10 + offset, offset)
+    story.produce(13, None)
+    story.fetch(0, (0, 10))
+    story.op("fetch", KEY, {"consumer": "a", "from": 1}, type="fail", error="X")
+    lose_power(story)
+    found = partition_data(by_partition(after(story).run_events())[f"{KEY} until power 3"])
+    assert found.verdict is Verdict.VALID
+    assert (found.figures["acknowledged"], found.figures["unread"]) == (1, 0)
+    assert found.clauses["readable"] == (1, 1)
+
+
 def test_whole_disks_of_all_are_excused_from_the_first_record_on() -> None:
     story = before()
     lose_power(story, {node: {KEY: (0, 0, 3)} for node in ALL})

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -317,10 +318,19 @@ def remember(place: Place, key: Any) -> bool:
     return bool(kernel._remember(place))
 
 
-def of_two_words(room: int, sparing: bool = False) -> Place:
+def of_words(count: int, room: int, sparing: bool = False) -> Place:
     place = search_of(written("0-1:w1"), sparing).place
-    memory, masks = method._nothing_met(room, 2)
-    return place._replace(memory=memory, memory_masks=masks, mask=np.zeros(2, np.int64))
+    memory, masks = method._nothing_met(room, count)
+    return place._replace(memory=memory, memory_masks=masks, mask=np.zeros(count, np.int64))
+
+
+of_two_words = partial(of_words, 2)
+
+
+def test_each_word_of_what_is_open_tells_places_apart() -> None:
+    place = of_words(4, 8)
+    for mask in ([7, 9, 8, 6], [7, 9, 6, 8], [7, 8, 9, 6]):
+        assert remember(place, (3, 1, 2, 5, mask)) and not remember(place, (3, 1, 2, 5, mask))
 
 
 @pytest.mark.parametrize(
