@@ -63,7 +63,12 @@ class RunCheck:
     parts find is together what the whole run has. None: by nothing."""
     parts: Callable[[RunEvents], Mapping[str, RunEvents]] | None = None
     """Where parts of a run are judged apart: those, by key. One that cannot be judged leaves the
-    others as they are."""
+    others as they are. A long run may be cut by them: each task judges some."""
+
+    @property
+    def can_be_cut(self) -> bool:
+        """Whether several tasks may judge a run."""
+        return self.by is not None or self.parts is not None
 
     def __call__(self, events: RunEvents) -> Judged:
         """Of a run of which more may be known than it looks at."""
@@ -90,7 +95,8 @@ class RunCheck:
         if self.parts is None:
             found = self.rule(seen)
             return found if seen.part == WHOLE_RUN else as_part(found)
-        return {key: self._part(part) for key, part in self.parts(seen).items()}
+        own = {key: part for key, part in self.parts(seen).items() if seen.has(key)}
+        return {key: self._part(part) for key, part in own.items()}
 
     def _part(self, part: RunEvents) -> Outcome:
         try:
@@ -145,7 +151,7 @@ def in_parts(
     checks: Mapping[str, RunCheck], count: int
 ) -> Iterator[tuple[Part, Mapping[str, RunCheck]]]:
     """Which checks judge which part of a run: one that can be cut so many, the others all of it."""
-    whole = {name: each for name, each in checks.items() if count == 1 or each.by is None}
+    whole = {name: each for name, each in checks.items() if count == 1 or not each.can_be_cut}
     if whole:
         yield WHOLE_RUN, whole
     for name in checks.keys() - whole.keys():

@@ -11,7 +11,7 @@ from test_contract import ON_EVIDENCE, case, loaded
 
 from framework.checking import run_checks
 from framework.checking.cuts import cut_by_node, parts
-from framework.checking.keyed import outcome_row
+from framework.checking.keyed import Outcome, outcome_row
 from framework.checking.observed import tables_by_kind
 from framework.checking.results import CheckerResult, checker_result
 from framework.checking.run_checks import evidence_of
@@ -69,21 +69,17 @@ def in_parts(
 ) -> CheckerResult:
     """What the engine makes of a run that is judged in so many parts."""
     checker = loaded(name)
-    found = [
-        checker.check_run(
-            replace(
-                events,
-                part=part,
-                evidence=evidence_of(checker.check_run.by.of(part, tables.items())),
-            )
-        )
-        for part in parts(count)
-    ]
-    rows = [outcome_row("r", name, "", each) for each in found]
+    cut = checker.check_run.by
+    rows = []
+    for part in parts(count):
+        own = tables.items() if cut is None else cut.of(part, tables.items())
+        found = checker.check_run(replace(events, part=part, evidence=evidence_of(own)))
+        by_key = {"": found} if isinstance(found, Outcome) else found
+        rows += [outcome_row("r", name, key, each) for key, each in by_key.items()]
     return checker_result(name, checker.summary, rows, clauses=checker.clauses)
 
 
-CUT = [name for name in ON_EVIDENCE if loaded(name).check_run.by is not None]
+CUT = [name for name in ON_EVIDENCE if loaded(name).check_run.can_be_cut]
 
 
 def test_there_are_rules_that_can_be_cut() -> None:
