@@ -55,8 +55,8 @@ SHORT: Final[Mapping[str, str]] = {
     "group.min.session.timeout.ms": "1000",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
     # Often, so that even a short run sees snapshots.
-    "metadata.log.max.record.bytes.between.snapshots": "20000",
-    "metadata.log.max.snapshot.interval.ms": "8000",
+    "metadata.log.max.record.bytes.between.snapshots": "10000",
+    "metadata.log.max.snapshot.interval.ms": "4000",
 }
 SMALL: Final[Mapping[str, str]] = {
     # Many nodes on a small machine.
