@@ -6,18 +6,37 @@ id, and by the committed log. An id that no create was answered with is that of 
 answer: it fits at least one of them. A read that promises to show all shows all of a topic, as a
 create is one step; a broker's cache may lag, and has to show all once the cluster has settled.
 
-No operation makes a topic grow or changes its configuration. Some give partitions other replicas:
-each such change of the log is one that somebody asked for, each wish that was granted is there,
-and once the cluster has settled partitions are where the last ones wanted them. Some raise the
-level of a feature: no level falls, and in the end nodes tell what was granted.
+No operation makes a topic grow. Some give partitions other replicas: each such change of the log is
+one that somebody asked for, each wish that was granted is there, and once the cluster has settled
+partitions are where the last ones wanted them. Some raise the level of a feature: no level falls,
+and in the end nodes tell what was granted. Some change configurations, of topics and of brokers:
+the log has those that were acknowledged, and no others than were asked for, and in the end each
+setting is what a change asked for, or the create, that may have been the last one.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final, Self, TypeAlias
 
 from checkers.folds.committed_log import CommittedLog, known_log
+from checkers.folds.config_changes import (
+    MayBe,
+    by_brokers,
+    by_the_log,
+    either,
+    granted_changes,
+)
+from checkers.folds.configured import (
+    CHANGES,
+    Changes,
+    Configs,
+    Writes,
+    changes_of,
+    configs_asked,
+    last_writes,
+    may_be,
+)
 from checkers.folds.disk_logs import DISK_KINDS
 from checkers.folds.levels import (
     FEATURES,
@@ -67,6 +86,7 @@ FS: Final = (
     *MOVES,
     FEATURES,
     UPDATE,
+    *CHANGES,
 )
 
 ANSWERS: Final = Clause(
@@ -98,7 +118,8 @@ LOGGED: Final = Clause(
 )
 CONFIGURED: Final = Clause(
     name="configurations",
-    says="In the end a topic is configured as its create asked for, and not otherwise",
+    says="In the end a topic is configured as its create asked for, or later changes that may have "
+    "been the last ones, and not otherwise",
     compares="configurations that were read in the end",
     floor=2,
     because="as for answers; where fewer topics were left to be asked of, there was no occasion",
@@ -138,13 +159,44 @@ LEVELS: Final = Clause(
     blind="a level that nobody asked for",
 )
 
-CLAUSES: Final = (ANSWERS, READS, LOGGED, CONFIGURED, MOVED, ARRIVED, LEVELS)
+CHANGED: Final = Clause(
+    name="changes",
+    says="The committed log changes a configuration only as somebody asked for, and has each "
+    "change that was acknowledged, one behind the other",
+    compares="changes that were acknowledged, and records that configure what they change",
+    floor=2,
+    because="a change, and what it made",
+    sources=(CLIENTS, DISKS, EVENTS),
+    blind="in which order changes that were under way together took effect; a change to what there "
+    "was already; the configuration of what no client changes",
+)
+BROKERS: Final = Clause(
+    name="broker-configurations",
+    says="In the end a broker tells of itself the configuration that changes of it asked for that "
+    "may have been the last ones, and no other",
+    compares="settings of brokers that were changed, as they tell them in the end",
+    floor=2,
+    because="one may be right by chance",
+    sources=(CLIENTS, LEDGER),
+    blind="what a broker does by a setting; settings of all brokers",
+)
+
+CLAUSES: Final = (
+    ANSWERS,
+    READS,
+    LOGGED,
+    CONFIGURED,
+    MOVED,
+    ARRIVED,
+    LEVELS,
+    CHANGED,
+    BROKERS,
+)
 
 _BESIDE: Final = (OtherChange, EligibleForgotten, VotersNamed)
 """What may stand among a topic's records and says nothing of it."""
 _FAR: Final = 2**62
 
-Configs: TypeAlias = Mapping[str, str]
 Replicas: TypeAlias = tuple[int, ...]
 
 
@@ -168,7 +220,7 @@ class Ask:
             partitions=_asked(value.get("partitions")) if placed is None else len(placed),
             replication=_asked(value.get("replication")),
             assignment=placed,
-            configs=dict(value.get("configs") or ()),
+            configs=configs_asked(create),
         )
 
 
@@ -180,7 +232,8 @@ def _asked(number: object) -> int | None:
 @dataclass(frozen=True, slots=True)
 class Shown:
     """What an operation or some records showed of a topic. `partitions`: number -> replicas, where
-    they are told; `whole`: these are all. None: nothing of that kind."""
+    they are told; `whole`: these are all. None: nothing of that kind. `changes`: of its
+    configuration, whenever they were asked for."""
 
     name: str
     topic_id: str
@@ -189,6 +242,7 @@ class Shown:
     partitions: Mapping[int, Replicas | None] | None = None
     whole: bool = False
     configs: Configs | None = None
+    changes: Writes = field(default_factory=dict)
 
 
 Sight: TypeAlias = tuple[Clause, Shown, Sequence[Ask]]
@@ -205,8 +259,8 @@ def asked_is_made(events: RunEvents) -> Outcome:
         if wrong is not None:
             shown = Shown(str(ask.operation.key), topic_id, ask.operation)
             findings[ANSWERS.name, topic_id] = _finding(ANSWERS, shown, [ask], wrong)
-    log = known_log(events)
-    for clause, shown, group in _sights(events, log, asks):
+    log, changes = known_log(events), changes_of(events.operations)
+    for clause, shown, group in _sights(events, log, asks, changes):
         if group:
             seen[clause.name] += 1
             differences = [_difference(ask, shown) for ask in group]
@@ -215,7 +269,8 @@ def asked_is_made(events: RunEvents) -> Outcome:
                 findings.setdefault((clause.name, shown.topic_id), finding_)
     wishes = wishes_of(events.operations)
     moved = [*_moved(wishes, log, seen), *_arrived(events, wishes, seen)]
-    every = [*findings.values(), *moved, *_levels(events, seen)]
+    changed = _changed(events, log, changes, seen)
+    every = [*findings.values(), *moved, *_levels(events, seen), *changed]
     counts: dict[str, Count] = {each.name: seen[each.name] for each in CLAUSES}
     figures = {name: float(count) for name, count in counts.items() if isinstance(count, int)}
     return weighed({**counts, **_no_occasion(events, wishes, seen)}, every, figures)
@@ -231,8 +286,9 @@ def _no_occasion(events: RunEvents, wishes: Wishes, seen: Mapping[str, int]) -> 
         few = (each.name for each in (ANSWERS, LOGGED) if seen[each.name] == 1)
         found |= dict.fromkeys(few, "clients asked for one topic alone")
     if why := unshown(events.plan, Change):
-        found |= {LOGGED.name: why, MOVED.name: why}
+        found |= {LOGGED.name: why, MOVED.name: why, CHANGED.name: why}
     found |= _nothing_moved(events, wishes, seen)
+    found |= _nothing_changed(events, seen)
     if asked.isdisjoint({FEATURES, UPDATE}):
         found[LEVELS.name] = "nobody asked for levels of features"
     if "describe-configs" not in asked:
@@ -244,7 +300,9 @@ def _no_occasion(events: RunEvents, wishes: Wishes, seen: Mapping[str, int]) -> 
     return found
 
 
-def _sights(events: RunEvents, log: CommittedLog, asks: "_Asks") -> Iterator[Sight]:
+def _sights(
+    events: RunEvents, log: CommittedLog, asks: "_Asks", changes: Changes
+) -> Iterator[Sight]:
     agreed = settled(events.nemesis) is True
     reads = list(_reads(events.operations, agreed))
     for shown in reads:
@@ -252,7 +310,7 @@ def _sights(events: RunEvents, log: CommittedLog, asks: "_Asks") -> Iterator[Sig
     for shown, by_ns in _records(log):
         yield LOGGED, shown, asks.of(shown, by_ns)
     if agreed:
-        for shown in _configs(events.operations, reads):
+        for shown in _configs(events.operations, reads, changes):
             # A create without an answer may have taken effect between the two reads.
             yield CONFIGURED, shown, [*asks.of(shown), *asks.unanswered(shown.name)]
 
@@ -400,7 +458,9 @@ def _asked_for_configs(events: RunEvents) -> int:
     return sum(len(ids.get(name, ())) == 1 for name in asked)
 
 
-def _configs(operations: Iterable[Operation], reads: Iterable[Shown]) -> Iterator[Shown]:
+def _configs(
+    operations: Iterable[Operation], reads: Iterable[Shown], changes: Changes
+) -> Iterator[Shown]:
     """Configurations in the final phase, of topics that its other reads show, under one id."""
     ids = _final_ids(reads)
     for operation in operations:
@@ -409,7 +469,13 @@ def _configs(operations: Iterable[Operation], reads: Iterable[Shown]) -> Iterato
             continue
         if isinstance(operation.result, dict) and len(ids.get(name, ())) == 1:
             (topic_id,) = ids[name]
-            yield Shown(name, topic_id, operation, configs=dict(topic_answer(operation)["configs"]))
+            yield Shown(
+                name,
+                topic_id,
+                operation,
+                configs=dict(topic_answer(operation)["configs"]),
+                changes=changes.get((TOPIC_RESOURCE, name), {}),
+            )
 
 
 # --- other replicas -----------------------------------------------------------------------
@@ -518,6 +584,37 @@ def _levels(events: RunEvents, seen: Counter[str]) -> Iterator[Finding]:
             )
 
 
+# --- configurations that are changed ------------------------------------------------------
+
+
+def _nothing_changed(events: RunEvents, seen: Mapping[str, int]) -> Mapping[str, Count]:
+    granted, of_brokers = granted_changes(events.operations)
+    found: dict[str, Count] = {}
+    if granted < CHANGED.floor:
+        found[CHANGED.name] = "hardly a change of a configuration was granted"
+    if of_brokers < BROKERS.floor:
+        found[BROKERS.name] = "hardly a configuration of a broker was changed"
+    elif settled(events.nemesis) is not True:
+        found[BROKERS.name] = "the cluster was not seen to settle"
+    return {
+        each.name: found[each.name]
+        for each in (CHANGED, BROKERS)
+        if each.name in found and seen[each.name] < each.floor
+    }
+
+
+def _changed(
+    events: RunEvents, log: CommittedLog, changes: Changes, seen: Counter[str]
+) -> Iterator[Finding]:
+    creates = [each for each in events.operations if each.f == "create" and not each.failed]
+    judged = {CHANGED.name: by_the_log(log, changes, creates)}
+    if settled(events.nemesis) is True:
+        judged[BROKERS.name] = by_brokers(events.operations, changes)
+    for clause, (compared, found) in judged.items():
+        seen[clause] += compared
+        yield from (replace(each, clause=clause) for each in found)
+
+
 # --- the rule -----------------------------------------------------------------------------
 
 
@@ -545,10 +642,24 @@ def _answered_otherwise(ask: Ask) -> str | None:
     return None if configs is None else _configured_otherwise(ask, dict(configs))
 
 
-def _configured_otherwise(ask: Ask, configs: Configs) -> str | None:
-    if configs == ask.configs:
+def _configured_otherwise(ask: Ask, configs: Configs, changed: MayBe | None = None) -> str | None:
+    """`changed`: what settings may be that were changed."""
+    wanted: MayBe = {**{name: [value] for name, value in ask.configs.items()}, **(changed or {})}
+    names = {*configs, *wanted}
+    if all(configs.get(name) in wanted.get(name, [None]) for name in names):
         return None
-    return f"is configured to {dict(configs)}, not to {dict(ask.configs)}"
+    asked = {name: either(each) for name, each in wanted.items() if set(each) != {None}}
+    return f"is configured to {dict(configs)}, not to {asked}"
+
+
+def _may_be(ask: Ask, shown: Shown) -> MayBe:
+    """What settings may be that were changed, of a topic that was made so."""
+    if shown.operation is None:
+        return {}
+    return {
+        name: may_be(ask.configs.get(name), ask.operation, writes, shown.operation)
+        for name, writes in shown.changes.items()
+    }
 
 
 def _difference(ask: Ask, shown: Shown) -> str | None:
@@ -569,7 +680,9 @@ def _difference(ask: Ask, shown: Shown) -> str | None:
             len(replicas) == len(set(replicas)) == ask.replication
         ):
             return f"has partition {number} on {list(replicas)}, not on {ask.replication} brokers"
-    return None if shown.configs is None else _configured_otherwise(ask, shown.configs)
+    if shown.configs is None:
+        return None
+    return _configured_otherwise(ask, shown.configs, _may_be(ask, shown))
 
 
 def _finding(clause: Clause, shown: Shown, asks: Sequence[Ask], wrong: str) -> Finding:
@@ -578,7 +691,13 @@ def _finding(clause: Clause, shown: Shown, asks: Sequence[Ask], wrong: str) -> F
     what = f"topic {shown.name}, id {shown.topic_id}, that operation {who} asked for, {wrong}"
     if shown.operation is not None:
         where = f"operation {shown.operation.index}"
-        return finding(f"{what}: {where}", [*creates, shown.operation], clause=clause.name)
+        changes = {
+            each.operation.index: each.operation
+            for writes in shown.changes.values()
+            for each in last_writes(writes, shown.operation)
+        }
+        shows = [*creates, *changes.values(), shown.operation]
+        return finding(f"{what}: {where}", shows, clause=clause.name)
     return finding(f"{what}: the log", creates, shown.records, clause=clause.name)
 
 

@@ -47,6 +47,7 @@ from checkers.folds.claims import (
     unplaced_by,
     unread_of,
 )
+from checkers.folds.configured import OF_BROKERS, OF_TOPICS
 from checkers.folds.deleted_records import Deletes, given_all_the_same, half_done, undone
 from checkers.folds.log_ends import answered_limits, goes_back, hidden
 from checkers.folds.observations import with_observations
@@ -65,7 +66,7 @@ from framework.plugins.checker import CLIENTS, LEDGER, Clause, Count, Finding
 from framework.verdict import Verdict
 
 DATA: Final = ("produce", "fetch", "list-offsets", "seek", "delete-records")
-FS: Final = (*DATA, *LIVES)
+FS: Final = (*DATA, *LIVES, OF_TOPICS, OF_BROKERS)
 TRIES: Final = 3
 """So many answers without a record, or failures, are no accident of a moment: whoever reads at the
 end waits some seconds for each."""
@@ -142,22 +143,28 @@ CLAUSES: Final = (ONE_VALUE, KEPT, READABLE, IN_ORDER, WRITTEN, LIMITS, DELETED)
 
 
 def by_partition(events: RunEvents) -> Mapping[str, RunEvents]:
-    """The operations on each partition, by its key, with those that make and remove its topic. What
-    an observer was told counts where clients work on a partition, too."""
+    """The operations on each partition, by its key, with those that make, remove and configure its
+    topic, and that configure brokers. What an observer was told counts where clients work on a
+    partition, too."""
     keys: dict[str, list[Operation]] = defaultdict(list)
     topics: dict[str, list[Operation]] = defaultdict(list)
+    brokers = [each for each in events.operations if each.f == OF_BROKERS]
     worked_on = {each.key for each in events.operations if each.f in DATA}
     for operation in with_observations(events).operations:
-        if is_observer(operation.process) and operation.key not in worked_on:
+        unseen = is_observer(operation.process) and operation.key not in worked_on
+        if unseen or operation.f == OF_BROKERS:
             continue
-        found = topics if operation.f in LIVES else keys
+        found = topics if operation.f in (*LIVES, OF_TOPICS) else keys
         found[unquoted(compact(operation.key))].append(operation)
     lives = topic_lives(events.operations)
     losses = power_losses(each.entries for each in events.faults)
     return {
         (key if topic_id is None else f"{key} of {topic_id}") + before: replace(
             events,
-            operations=[*topics[topic_of(own[0])], *(_as_far_as_read(part) if before else part)],
+            operations=[
+                *(*brokers, *topics[topic_of(own[0])]),
+                *(_as_far_as_read(part) if before else part),
+            ],
         )
         for key, own in keys.items()
         for topic_id, group in by_topic_id(lives, own).items()

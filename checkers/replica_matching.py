@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from checkers.folds.configured import OF_BROKERS, OF_TOPICS
 from checkers.folds.deleted_records import acknowledged, begins_at, keeps
 from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
 from checkers.folds.in_sync import Settings
@@ -42,7 +43,12 @@ from framework.evidence.run_events import RunEvents, unable, unhealed
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
 
-FS: Final = ("produce", "fetch", "list-offsets", "delete-records", "describe", *LIVES)
+FS: Final = (
+    *("produce", "fetch", "list-offsets", "delete-records", "describe"),
+    *LIVES,
+    OF_TOPICS,
+    OF_BROKERS,
+)
 READ: Final = "linearizable-topic-read"
 
 Partition: TypeAlias = tuple[str, int]
@@ -252,8 +258,9 @@ def _partition(operation: Operation, lives: TopicLives) -> Partition | None:
 
 
 def _may_compact(events: RunEvents, topic: str) -> bool:
-    """Whether the run or a create of that name asked for compaction."""
-    own = [each for each in events.operations if str(each.key) == topic]
+    """Whether the run, a create of that name, a change of it or one of a broker asked for
+    compaction."""
+    own = [each for each in events.operations if each.f == OF_BROKERS or str(each.key) == topic]
     return any("compact" in str(value) for _, value in configured(events.plan, own))
 
 

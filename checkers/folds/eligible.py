@@ -11,9 +11,13 @@ from typing import Final
 
 from checkers.folds.in_sync import LEAST
 from checkers.folds.replay import Partition, Replay
-from framework.evidence.changes import NO_LEADER, TOPIC_RESOURCE, PartitionState
+from framework.evidence.changes import (
+    BROKER_RESOURCE,
+    NO_LEADER,
+    TOPIC_RESOURCE,
+    PartitionState,
+)
 
-BROKER_RESOURCE: Final = 4
 OF_ALL_BROKERS: Final = ""
 
 

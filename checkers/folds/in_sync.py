@@ -11,10 +11,11 @@ from itertools import accumulate
 from typing import Final, TypeVar
 
 from checkers.folds.brokers import ids_of
+from checkers.folds.configured import OF_TOPICS, configs_asked
 from checkers.folds.isr import Key
 from checkers.folds.power_losses import PowerLoss, forgotten, left_of, power_losses
 from checkers.folds.shown_states import Between, ShownStates
-from checkers.folds.values import create_topic, log_answer, produce_of
+from checkers.folds.values import changed_configs, log_answer, produce_of
 from framework.checking.findings import finding
 from framework.evidence.changes import (
     ConfigSet,
@@ -35,7 +36,7 @@ from framework.evidence.run_events import RunEvents, unreported, unshown
 from framework.history.pairing import Operation
 from framework.plugins.checker import Count, Finding
 
-IN_SYNC_FS: Final = ("create", "produce")
+IN_SYNC_FS: Final = ("create", "produce", OF_TOPICS)
 UNCLEAN: Final = "unclean.leader.election.enable"
 LEAST: Final = "min.insync.replicas"
 TOPIC: Final = 2
@@ -156,15 +157,23 @@ def _unrecorded(
 
 
 def _asked_for(operations: Iterable[Operation]) -> Mapping[str, int]:
-    """Names of topics whose creates ask for some in-sync replicas -> for how many, at least."""
+    """Names of topics whose creates, or changes, ask for some in-sync replicas -> for how many, at
+    least."""
     found: dict[str, int] = {}
     for each in operations:
-        if each.f == "create" and not each.failed and isinstance(each.value, dict):
-            least = dict(create_topic(each).get("configs") or ()).get(LEAST)
-            if least is not None and least.isdecimal():
-                name = str(each.key)
-                found[name] = min(int(least), found.get(name, int(least)))
+        least = None if each.failed else _least_asked(each)
+        if least is not None and least.isdecimal():
+            name = str(each.key)
+            found[name] = min(int(least), found.get(name, int(least)))
     return found
+
+
+def _least_asked(operation: Operation) -> str | None:
+    """Where a change takes that away, one may do."""
+    if operation.f == "create":
+        return configs_asked(operation).get(LEAST)
+    changed = dict(changed_configs(operation)) if operation.f == OF_TOPICS else {}
+    return (changed[LEAST] or "1") if LEAST in changed else None
 
 
 def _short(

@@ -10,7 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from checkers.folds.values import delete_records, deleted, fetched, list_offsets, log_answer
+from checkers.folds.configured import OF_BROKERS, OF_TOPICS, configs_asked
+from checkers.folds.values import (
+    changed_configs,
+    delete_records,
+    deleted,
+    fetched,
+    list_offsets,
+    log_answer,
+)
 from framework.checking.findings import finding
 from framework.evidence.ids import Offset
 from framework.history.event import Recorded
@@ -129,19 +137,22 @@ def hidden(
 
 
 def may_remove(plan: Mapping[str, Recorded], operations: Iterable[Operation]) -> bool:
-    """Whether the run or a create set something by which brokers remove records. (What they do
-    where nobody sets anything takes days.)"""
+    """Whether the run, a create or a change set something by which brokers remove records. (What
+    they do where nobody sets anything takes days.)"""
     return any(word in name for name, _ in configured(plan, operations) for word in REMOVES)
 
 
 def configured(
-    plan: Mapping[str, Recorded], creates: Iterable[Operation]
+    plan: Mapping[str, Recorded], operations: Iterable[Operation]
 ) -> Iterator[tuple[str, Recorded]]:
-    """Names and values of what the run set, and what creates asked for."""
-    asked = [each.value for each in creates if each.f == "create"]
-    given = [value.get("configs") for value in asked if isinstance(value, Mapping)]
-    for each in [*(plan.get("settings") or {}).values(), *given]:
-        yield from dict(each or ()).items()
+    """Names and values of what the run set, and what creates and changes asked for."""
+    for of_node in (plan.get("settings") or {}).values():
+        yield from dict(of_node or ()).items()
+    for each in operations:
+        if each.f == "create":
+            yield from configs_asked(each).items()
+        elif each.f in (OF_TOPICS, OF_BROKERS):
+            yield from changed_configs(each)
 
 
 def _removed(removals: Iterable[Operation], answer: Operation) -> float:

@@ -298,6 +298,13 @@ class Joined(TypedDict):
     part: NotRequired[str]
 
 
+class Configure(TypedDict, total=False):
+    """Settings that are given values, and settings that are taken away."""
+
+    set: Sequence[tuple[str, str]] | None
+    delete: Sequence[str] | None
+
+
 class UpdateFeature(TypedDict):
     """`dry`: it is only asked whether that could be done."""
 
@@ -494,6 +501,13 @@ def log_answer(operation: Operation) -> LogAnswer:
 def group_request(operation: Operation) -> GroupRequest:
     value: GroupRequest = operation.value
     return value
+
+
+def changed_configs(operation: Operation) -> Sequence[tuple[str, str | None]]:
+    """What a change of a configuration asks for; no value: the setting is taken away."""
+    value: Configure = operation.value
+    given = [(name, to) for name, to in value.get("set") or ()]
+    return [*given, *((name, None) for name in value.get("delete") or ())]
 
 
 def update_feature(operation: Operation) -> UpdateFeature:

@@ -19,6 +19,8 @@ from framework.evidence.kinds import Evidence, Voter
 
 TOPIC_RESOURCE: Final = 2
 """The `resource_type` of a topic."""
+BROKER_RESOURCE: Final = 4
+"""And of a broker, by its id; by an empty name, of all of them."""
 NO_LEADER: Final = BrokerId(-1)
 """A partition that nobody leads, as histories have it."""
 
@@ -240,7 +242,7 @@ class EligibleForgotten(Change):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigSet(Change):
     """A configuration value of a resource; None removes it. `resource_type`: as Kafka numbers them,
-    `TOPIC_RESOURCE` among them."""
+    `TOPIC_RESOURCE` and `BROKER_RESOURCE` among them."""
 
     kind: ClassVar[str] = "config-set"
     resource_type: int

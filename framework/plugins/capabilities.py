@@ -14,6 +14,8 @@ BROKER_LEASES: Final = "broker-leases"
 REASSIGNMENTS: Final = "partition-reassignments"
 KEPT_LOG_STARTS: Final = "kept-log-starts"
 FEATURE_LEVELS: Final = "feature-levels"
+CHANGING_CONFIGS: Final = "changing-configs"
+CONFIGS_AT_ANY_BROKER: Final = "configs-at-any-broker"
 UNFORCED: Final = "unforced-data"
 FORMATTED_DISKS: Final = "formatted-disks"
 CHANGING_VOTERS: Final = "changing-voters"
@@ -28,6 +30,8 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "data-plane": "partitions that are produced to and fetched from",
     REASSIGNMENTS: "partitions that administrators give other replicas",
     KEPT_LOG_STARTS: "deletes of records that outlive kills and elections once acknowledged",
+    CHANGING_CONFIGS: "configurations of topics and brokers that administrators change",
+    CONFIGS_AT_ANY_BROKER: "changes of a broker's configuration that every other one takes, too",
     FEATURE_LEVELS: "features whose levels administrators raise, and never lower",
     UNFORCED: "data that it leaves to the operating system to write to the disk",
     FORMATTED_DISKS: "nodes that start with an empty disk once it is formatted",

@@ -129,9 +129,10 @@ class LogStory(Story):
         self.record("TopicRecord", name=name, topic_id=topic_id, deleting=True)
         return self.record("RemoveTopicRecord", topic_id=topic_id)
 
-    def config(self, name: str, value: str | None, topic: str = "t") -> int:
+    def config(self, name: str, value: str | None, topic: str = "t", kind: int = 2) -> int:
+        """Of a topic, or of another kind of resource."""
         return self.record(
-            "ConfigRecord", resource_type=2, resource_name=topic, name=name, value=value
+            "ConfigRecord", resource_type=kind, resource_name=topic, name=name, value=value
         )
 
     def beat(self, broker: int, target: str, records: list[int], **more: Any) -> NodeEvent:

@@ -29,8 +29,10 @@ LOST = "33333333-3333-3333-3333-333333333333"
 NEXT = "44444444-4444-4444-4444-444444444444"
 FIFTH = "55555555-5555-5555-5555-555555555555"
 MOVED = "77777777-7777-7777-7777-777777777777"
-STILL = ("moves", "moved", "levels")
-"""Clauses of which there is nothing to say where no replicas were to be changed, and no levels."""
+CHANGED = "88888888-8888-8888-8888-888888888888"
+STILL = ("moves", "moved", "levels", "changes", "broker-configurations")
+"""Clauses of which there is nothing to say where no replicas were to be changed, no levels and no
+configurations."""
 PLACED = {"assignment": [[5, 4], [4, 5]]}
 
 
@@ -89,9 +91,61 @@ def moves(story: LogStory) -> None:
     move(story, [6, 5], 1, rises=True)
 
 
+def change(story: Story, key: str, asked: dict[str, str | None], **more: Any) -> Operation:
+    """None: it is taken away."""
+    given = [[name, value] for name, value in asked.items() if value is not None]
+    gone = [name for name, value in asked.items() if value is None]
+    f = "configure-broker" if key.startswith("broker-") else "configure"
+    return story.op(f, key, {"set": given, "delete": gone}, None, **more)
+
+
+def changes(story: LogStory) -> None:
+    """Of a topic that is made with retention.ms=60000: that goes, and another setting comes twice.
+    Of broker 4: it is set, and taken away, and set once more, perhaps."""
+    create(story, "c", ASKED, CHANGED)
+    logged(story, "c", CHANGED, *MADE, retention_ms="60000")
+    change(story, "c", {"retention.ms": None, "segment.bytes": "7"})
+    story.config("retention.ms", None, "c")
+    story.config("segment.bytes", "7", "c")
+    change(story, "c", {"retention.ms": "9"}, type="fail", error="INVALID_CONFIG")
+    change(story, "c", {"segment.bytes": "8"})
+    story.config("segment.bytes", "8", "c")
+    for value in ("5", None):
+        change(story, "broker-4", {"message.max.bytes": value, "log.segment.bytes": "6"})
+        story.config("message.max.bytes", value, "4", kind=4)
+    story.config("log.segment.bytes", "6", "4", kind=4)
+    change(story, "broker-4", {"message.max.bytes": "4"}, type="info", error="CLIENT_TIMED_OUT")
+
+
+def ends(story: Story) -> None:
+    """How it is in the end."""
+    shows_configs(story, "c", {"segment.bytes": "8"})
+    shows_configs(story, "broker-4", {"log.segment.bytes": "6"})
+
+
+def shows_configs(story: Story, key: str, configs: dict[str, str]) -> Operation:
+    shown_ = {"configs": [list(each) for each in configs.items()]}
+    if key.startswith("broker-"):
+        return story.op("describe-broker-configs", key, None, shown_)
+    story.op("describe", key, None, topic(*MADE, topic_id=CHANGED))
+    return story.op("describe-configs", key, None, shown_)
+
+
+def changed() -> LogStory:
+    story = clean(changes)
+    ends(story)
+    return story
+
+
 def moved() -> LogStory:
-    """All that there is to be right, other replicas and levels of features."""
-    story = clean(moves)
+    """All that there is to be right, other replicas, levels of features and configurations."""
+
+    def during(story: LogStory) -> None:
+        moves(story)
+        changes(story)
+
+    story = clean(during)
+    ends(story)
     for epoch, level in ((3, 1), (5, 1), (7, 2)):
         shows_level(story, level, epoch)
     looked(story, "m/1")
@@ -303,6 +357,198 @@ def test_levels_that_rise_are_accepted() -> None:
     outcome = asked_is_made(leveled().run_events())
     assert_valid(outcome)
     assert outcome.clauses["levels"] == 4
+
+
+def test_changes_of_configurations_are_accepted() -> None:
+    outcome = asked_is_made(changed().run_events())
+    assert_valid(outcome)
+    assert outcome.clauses["changes"] == 7 + 7
+    assert outcome.clauses["broker-configurations"] == 2
+    assert outcome.clauses["configurations"] == 3
+
+
+@PLANTED.violation(
+    "topic c", "{'segment.bytes': '7'}, not to {'segment.bytes': '8'}", on=partial(clean, changes)
+)
+def an_older_change_in_the_end(story: Story) -> None:
+    shows_configs(story, "c", {"segment.bytes": "7"})
+
+
+@PLANTED.violation("topic c", "is configured to {}", on=partial(clean, changes))
+def half_of_a_change(story: Story) -> None:
+    shows_configs(story, "c", {})
+
+
+@PLANTED.violation(
+    "topic c", "{'retention.ms': '60000', 'segment.bytes': '8'}", on=partial(clean, changes)
+)
+def a_setting_that_was_taken_away(story: Story) -> None:
+    shows_configs(story, "c", {"retention.ms": "60000", "segment.bytes": "8"})
+
+
+@PLANTED.violation("topic c", "'max.message.bytes': '1'", on=partial(clean, changes))
+def a_setting_that_nobody_asked_for(story: Story) -> None:
+    shows_configs(story, "c", {"segment.bytes": "8", "max.message.bytes": "1"})
+
+
+@PLANTED.violation("topic c", "'retention.ms': '9'", on=partial(clean, changes))
+def a_change_that_was_refused(story: Story) -> None:
+    shows_configs(story, "c", {"segment.bytes": "8", "retention.ms": "9"})
+
+
+@PLANTED.violation("broker-4 tells log.segment.bytes=none", "not 6", on=partial(clean, changes))
+def a_broker_that_forgot(story: Story) -> None:
+    shows_configs(story, "broker-4", {})
+
+
+@PLANTED.violation("broker-4 tells message.max.bytes=5", "not none or 4")
+def a_broker_that_tells_what_was_taken_away(story: Story) -> None:
+    shows_configs(story, "broker-4", {"message.max.bytes": "5", "log.segment.bytes": "6"})
+
+
+@PLANTED.violation("broker-5 tells log.segment.bytes=6", "not none")
+def a_broker_that_tells_the_configuration_of_another(story: Story) -> None:
+    shows_configs(story, "broker-5", {"log.segment.bytes": "6"})
+
+
+@PLANTED.violation("gives c segment.bytes=9", "nobody had asked for that")
+def a_record_of_what_nobody_asked_for(story: LogStory) -> None:
+    story.config("segment.bytes", "9", "c")
+
+
+@PLANTED.violation("gives 4 log.segment.bytes=none", "nobody had asked for that")
+def a_record_that_takes_away_what_it_was_not_asked_to(story: LogStory) -> None:
+    story.config("log.segment.bytes", None, "4", kind=4)
+
+
+@PLANTED.violation("was granted segment.bytes=3 of c", "the log does not have that")
+def a_change_that_was_granted_and_forgotten(story: Story) -> None:
+    change(story, "c", {"segment.bytes": "3"})
+
+
+@PLANTED.violation("was granted segment.bytes=7 of c", "the log does not have that")
+def a_change_back_that_was_granted_and_forgotten(story: Story) -> None:
+    """The log has that value, but before the one that it must follow."""
+    change(story, "c", {"segment.bytes": "7"})
+
+
+@PLANTED.violation("was granted message.max.bytes=2 of broker-4", "the log does not have that")
+def a_change_of_a_broker_that_was_granted_and_forgotten(story: Story) -> None:
+    change(story, "broker-4", {"message.max.bytes": "2"})
+
+
+def changed_by(*plants: Callable[[LogStory], Any]) -> list[str]:
+    """What is found where that happens before the final phase, in which all is as in `changed`."""
+
+    def during(story: LogStory) -> None:
+        changes(story)
+        for plant in plants:
+            plant(story)
+
+    story = clean(during)
+    ends(story)
+    return [each.message for each in asked_is_made(story.run_events()).findings]
+
+
+def overlapping(story: LogStory) -> None:
+    """Which one was the last one nobody knows."""
+    open_ = story.invoke("configure", "c", {"set": [["segment.bytes", "3"]]})
+    change(story, "c", {"segment.bytes": "8"})
+    story.complete(open_, "ok")
+    story.config("segment.bytes", "3", "c")
+    story.config("segment.bytes", "8", "c")
+
+
+def lost(story: LogStory) -> None:
+    change(story, "c", {"segment.bytes": "3"}, type="info", error="CLIENT_TIMED_OUT")
+
+
+def lost_and_made(story: LogStory) -> None:
+    """Of unknown fate, and overwritten."""
+    lost(story)
+    story.config("segment.bytes", "3", "c")
+    change(story, "c", {"segment.bytes": "8"})
+    story.config("segment.bytes", "8", "c")
+
+
+def the_same_again(story: LogStory) -> None:
+    change(story, "c", {"segment.bytes": "8"})
+
+
+def of_all_brokers(story: LogStory) -> None:
+    """Which Apache Kafka's controller sets by itself."""
+    story.config("min.insync.replicas", "2", "", kind=4)
+
+
+@pytest.mark.parametrize(
+    "plant", [overlapping, lost, lost_and_made, the_same_again, of_all_brokers]
+)
+def test_changes_that_look_as_if_something_were_wrong(plant: Callable[[LogStory], Any]) -> None:
+    assert changed_by(plant) == []
+
+
+@pytest.mark.parametrize("value", ["3", "8"])
+def test_a_change_of_unknown_fate_may_take_effect_last(value: str) -> None:
+    story = clean(lambda story: (changes(story), lost(story))[0])
+    shows_configs(story, "c", {"segment.bytes": value})
+    assert_valid(asked_is_made(story.run_events()))
+
+
+def test_a_change_of_a_topic_that_went_is_not_of_the_next_one() -> None:
+    """Which has what its own create asked for."""
+
+    def during(story: LogStory) -> None:
+        create(story, "v", ASKED, OTHER[::-1])
+        change(story, "v", {"retention.ms": "1"})
+        story.delete("v")
+        create(story, "v", ASKED, FIFTH)
+        change(story, "v", {"retention.ms": "2"}, type="fail")
+
+    story = clean(during)
+    story.op("describe", "v", None, topic(*MADE, topic_id=FIFTH))
+    for value in ("60000", "1"):
+        story.op("describe-configs", "v", None, {"configs": [["retention.ms", value]]})
+    (found,) = asked_is_made(story.run_events()).findings
+    assert "{'retention.ms': '1'}, not to {'retention.ms': '60000'}" in found.message
+
+
+def test_hardly_a_change_was_no_occasion() -> None:
+    def during(story: LogStory) -> None:
+        change(story, "u", {"segment.bytes": "1"}, type="fail", error="INVALID_CONFIG")
+        change(story, "broker-4", {"segment.bytes": "1"}, type="info")
+        story.config("segment.bytes", "1", "4", kind=4)
+
+    story = clean(during)
+    assert why_none(story, "changes") == "hardly a change of a configuration was granted"
+    why = "hardly a configuration of a broker was changed"
+    assert why_none(story, "broker-configurations") == why
+
+
+@pytest.mark.parametrize("left_out", ["describe-broker-configs", "describe-configs"])
+def test_changes_that_nobody_reads_in_the_end_are_unknown_or_no_occasion(left_out: str) -> None:
+    story = changed()
+    story.operations = [each for each in story.operations if each.f != left_out]
+    result = judged(story)
+    of_brokers = clause_of(result, "broker-configurations")
+    none_left = left_out == "describe-broker-configs"
+    assert of_brokers.verdict is (Verdict.UNKNOWN if none_left else Verdict.VALID)
+    assert clause_of(result, "changes").verdict is Verdict.VALID
+
+
+def test_brokers_of_a_cluster_that_did_not_settle_may_lag() -> None:
+    story = changed()
+    a_broker_that_forgot(story)
+    unsettled = replace(story.run_events(), nemesis=[])
+    assert asked_is_made(unsettled).findings == []
+    reason = asked_is_made(unsettled).clauses["broker-configurations"]
+    assert reason == "the cluster was not seen to settle"
+
+
+def test_changes_that_the_log_does_not_tell_are_unknown() -> None:
+    story = changed()
+    story.events = []
+    changes_ = clause_of(judged(story), "changes")
+    assert (changes_.verdict, changes_.compared) == (Verdict.UNKNOWN, 0)
 
 
 @PLANTED.violation("f is at level 1", "as of 9", "at 2", "as of 8", on=leveled)

@@ -336,7 +336,13 @@ def test_without_a_topic_that_asks_for_more_there_is_no_occasion() -> None:
 
 
 def asks(story: Story, value: object = "2", name: str = "t", **more: Any) -> None:
-    """A client, for a topic with so many in-sync replicas; None: as the system likes it."""
+    """A client, for a topic with so many in-sync replicas; None: as the system likes it. `changed`:
+    for so many, of the topic that is there."""
+    if "changed" in more:
+        changed = more.pop("changed")
+        change = {"delete": [LEAST]} if changed is None else {"set": [[LEAST, changed], ["a", "9"]]}
+        story.op("configure", name, change, None, **more)
+        return
     configs = None if value is None else [["other", "2"], [LEAST, value]]
     story.op("create", name, {"partitions": 1, "configs": configs}, {"topic_id": TOPIC}, **more)
 
@@ -369,6 +375,11 @@ def test_a_topic_that_a_client_asked_for_and_of_which_no_record_is_left_was_an_o
         ([{"value": None}], False),
         ([{"value": "all"}], False),
         ([{"value": "2", "name": "u"}], False),
+        ([{"value": "1"}, {"changed": "2", "type": "info"}], False),
+        ([{"value": None}, {"changed": "2"}], True),
+        ([{"value": None}, {"changed": "2", "type": "fail"}], False),
+        ([{"value": "2"}, {"changed": None}], False),
+        ([{"value": "2"}, {"changed": "1"}], False),
     ],
 )
 def test_all_that_a_client_may_have_made_asks_for_more(

@@ -209,3 +209,13 @@ def test_settings_move_beginnings(name: str, moves: bool) -> None:
     assert list(configured(plan, story.operations)) == [(name, "1")] * 2
     begins_at(story, 5)
     assert is_hidden(story) != moves
+
+
+@pytest.mark.parametrize(("f", "key"), [("configure", "t"), ("configure-broker", "broker-4")])
+def test_changes_move_beginnings(f: str, key: str) -> None:
+    story = Story()
+    story.op(f, key, {"set": [["a", "1"]]})
+    assert not may_remove({}, story.operations)
+    story.op(f, key, {"delete": ["retention.ms"]})
+    assert list(configured({}, story.operations)) == [("a", "1"), ("retention.ms", None)]
+    assert may_remove({}, story.operations)

@@ -486,6 +486,14 @@ def topic_has_retention_as_clients_write_it(story: Data) -> None:
     story.op("create", "t", {"configs": [["retention.ms", "1"]]}, type="info")
 
 
+def topic_is_given_retention(story: Data) -> None:
+    story.op("configure", "t", {"set": [["retention.ms", "1"]]}, type="info")
+
+
+def broker_is_given_retention(story: Data) -> None:
+    story.op("configure-broker", "broker-4", {"set": [["log.retention.ms", "1"]]}, type="info")
+
+
 def compacted(story: Data) -> None:
     story.plan["settings"] = {"b1": {"log.cleanup.policy": "compact"}}
 
@@ -505,7 +513,8 @@ def all_records_deleted(story: Data) -> None:
 @pytest.mark.parametrize(
     "why",
     [retention_is_set, topic_has_retention, topic_has_retention_as_clients_write_it, compacted,
-     records_deleted, records_perhaps_deleted, all_records_deleted],
+     topic_is_given_retention, broker_is_given_retention, records_deleted,
+     records_perhaps_deleted, all_records_deleted],
 )  # fmt: skip
 def test_what_may_have_been_removed_is_not_lost(why: Callable[[Data], None]) -> None:
     story = clean()

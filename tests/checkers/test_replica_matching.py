@@ -845,6 +845,17 @@ def test_logs_that_are_compacted_are_not_compared(name: str) -> None:
     assert counts(story)["same-batches"] == (0 if name == "t" else 12)
 
 
+@pytest.mark.parametrize(
+    ("f", "key", "owes"),
+    [("configure", "t", False), ("configure", "u", True), ("configure-broker", "broker-4", False)],
+)
+def test_logs_that_a_change_has_compacted_are_not_compared(f: str, key: str, owes: bool) -> None:
+    story = clean()
+    story.op(f, key, {"set": [["log.cleanup.policy", "compact"]]}, type="info")
+    write(story, 5, 2, "b1")
+    assert accused(story) == ({SAME_BATCHES.name} if owes else set())
+
+
 def test_answers_that_show_no_member_show_none() -> None:
     """Whatever else there is of the final phase."""
     story = clean()

@@ -3,7 +3,7 @@ of brokers, and of what it leaves on disks."""
 
 from typing import Final
 
-from framework.plugins.capabilities import CHANGING_VOTERS, WATCHED_LOG
+from framework.plugins.capabilities import CHANGING_CONFIGS, CHANGING_VOTERS, WATCHED_LOG
 from nodes.disk_evidence.disk import GIVEN
 from nodes.kafka.promises.rules import ELIGIBLE_LEADERS
 from nodes.kafka.promises.terms import Bounds, Promise, of
@@ -141,6 +141,14 @@ _TOPICS: Final = (
         source="KIP-4, KIP-525",
         capabilities=frozenset({"topic-configs"}),
         clauses=of("asked-is-made", "answers", "configurations"),
+    ),
+    Promise(
+        name="configuration-changes",
+        says="A configuration of a topic or of a broker that was changed is what the change asked "
+        "for, by the metadata log and by all brokers, and stays so until the next change",
+        source="KIP-339, KIP-226",
+        capabilities=frozenset({CHANGING_CONFIGS}),
+        clauses=of("asked-is-made", "configurations", "changes", "broker-configurations"),
     ),
     Promise(
         name="topic-ids",

@@ -6,6 +6,7 @@ from typing import Final
 
 from framework.plugins.capabilities import (
     BROKER_LEASES,
+    CONFIGS_AT_ANY_BROKER,
     FEATURE_LEVELS,
     KEPT_LOG_STARTS,
     REASSIGNMENTS,
@@ -89,6 +90,15 @@ _CONTROL_PLANE: Final = (
         so="he counts as eligible",
         bounds=Bounds(since="3.7"),
         bounded_by="that method in the jars of 3.7.0, not of 3.6.2",
+    ),
+    NoPromise(
+        name="configs-at-any-broker",
+        says="a change of a broker's configuration that every other broker takes, too",
+        why="done otherwise",
+        instead="a broker takes those of its own configuration and of all brokers'",
+        source="ConfigAdminManager.preprocess",
+        so="the broker itself is asked",
+        capabilities=frozenset({CONFIGS_AT_ANY_BROKER}),
     ),
     NoPromise(
         name="feature-levels",

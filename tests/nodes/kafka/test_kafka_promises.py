@@ -27,7 +27,14 @@ from nodes.kafka.system import KafkaSystem
 DOCS: Final = Path(__file__).parents[3] / "docs" / "kafka-promises.md"
 OF_ALL: Final = {
     *("data-plane", "groups", "kafka-descriptions", "kafka-topics", "metadata-log"),
-    *("metadata-log-rules", "snapshots", "topic-configs", "transactions", "unforced-data"),
+    *(
+        "changing-configs",
+        "metadata-log-rules",
+        "snapshots",
+        "topic-configs",
+        "transactions",
+        "unforced-data",
+    ),
     "formatted-disks",
     *("disk:appended", "disk:applied", "disk:epoch-saved", "disk:failed", "disk:log-began"),
     *("disk:log-on-disk", "disk:partition-appended", "disk:partition-log-on-disk"),
