@@ -46,11 +46,11 @@ class KafkaWorkload:
         return KafkaClient(cluster, thread, self._started)
 
     def final_generator(self, options: WorkloadOptions) -> Generator:
-        """A read of each topic, again where it had no result; of configurations, where a create
-        asked for some. Then the last ones that are there as each broker shows them, and once more:
-        what brokers serve is judged in every run, also where clients hardly ask them, and against
-        what held before and after. So are the last ones that are gone: one may be all that a run
-        deleted."""
+        """A read of each topic, again where it had no result; of configurations, where a create or
+        a change asked for some. Then the last ones that are there as each broker shows them, and
+        once more: what brokers serve is judged in every run, also where clients hardly ask them,
+        and against what held before and after. So are the last ones that are gone: one may be all
+        that a run deleted."""
         nodes: list[str | None] = [*brokers(options.nodes)] or [None]
         read = topic_read(options)
         return phases(
@@ -77,7 +77,8 @@ class KafkaWorkload:
     def _started(self, invocation: Invocation) -> None:
         if invocation.f in NAMES_A_TOPIC:
             self._named[invocation.key] = None
-        if invocation.f == "create" and invocation.value.get("configs"):
+        configures = invocation.f == "create" and invocation.value.get("configs")
+        if configures or invocation.f == "configure":
             self._configured[invocation.key] = None
 
 

@@ -8,25 +8,33 @@ asked for, topics are left as they are after some time, and only read: what a fa
 stays to be seen.
 
 Where the system has features with levels, somebody asks for the levels now and then, and to raise
-or to lower one; in the end each broker is asked for them.
+or to lower one; in the end each broker is asked for them. Where configurations can be changed,
+those of a live topic are, and those of a broker, by way of another one where the system lets it; in
+the end each broker is asked for its own.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
 
 from framework.generators import Context, Generator, Offer, Pending, assign, op, phases
 from framework.history.event import Event, Invocation
-from framework.plugins.capabilities import FEATURE_LEVELS
+from framework.plugins.capabilities import (
+    CHANGING_CONFIGS,
+    CONFIGS_AT_ANY_BROKER,
+    FEATURE_LEVELS,
+)
 from framework.plugins.options import need_positive
 from framework.plugins.workload import WorkloadOptions
-from workloads.base import TOPIC_CONFIGS, KafkaWorkload, topic_read
+from workloads.base import TOPIC_CONFIGS, FinalReads, KafkaWorkload, topic_read
+from workloads.kafka.operations.brokers import broker_key
+from workloads.kafka.operations.configurations import Configure
 from workloads.kafka.operations.features import Feature, Features, UpdateFeature
 from workloads.kafka.operations.topics import Configs, CreateTopic
-from workloads.kafka.roles import brokers
+from workloads.kafka.roles import BROKER, brokers
 from workloads.options import at_least
 
 FEWEST_OPERATIONS, MOST_OPERATIONS = 40, 60
@@ -37,6 +45,16 @@ CONFIGURED_SHARE: Final = 0.5
 CONFIGS: Final = {"segment.bytes": (2**20, 2**30), "max.message.bytes": (10**4, 10**6)}
 """What creates ask for, each from least to most. Nobody produces to these topics, and every system
 that is tested takes these values: a node may refuse what it does not carry out."""
+BROKER_CONFIGS: Final = {
+    "log.segment.bytes": (2**26, 2**30),
+    "message.max.bytes": (2**20 + 12, 2**23),
+}
+"""What brokers are configured to: no less than any workload needs of them."""
+CHANGE_SHARE: Final = 0.08
+BROKER_SHARE: Final = 0.04
+"""Of all operations, where configurations can be changed: changes of topics', and of brokers'."""
+DELETE_SHARE: Final = 0.3
+"""Of changed configurations, those that are taken away."""
 FEATURE_SHARE: Final = 0.06
 """Of all operations, where the system has levels of features: a few even in a short run."""
 FEATURE_TYPES: Final = ("upgrade", "safe-downgrade", "unsafe-downgrade")
@@ -82,22 +100,42 @@ class Topics(KafkaWorkload):
             weights=weights,
             configures=TOPIC_CONFIGS in options.capabilities,
             feature_share=FEATURE_SHARE if FEATURE_LEVELS in options.capabilities else 0.0,
+            change_share=CHANGE_SHARE if CHANGING_CONFIGS in options.capabilities else 0.0,
+            brokers=_changeable(options),
+            anywhere=CONFIGS_AT_ANY_BROKER in options.capabilities,
         )
 
     def final_generator(self, options: WorkloadOptions) -> Generator:
-        final = super().final_generator(options)
-        if FEATURE_LEVELS not in options.capabilities:
-            return final
-        return phases(*(op("features", node=node) for node in brokers(options.nodes)), final)
+        levels = brokers(options.nodes) if FEATURE_LEVELS in options.capabilities else []
+        return phases(
+            *(op("features", node=node) for node in levels),
+            super().final_generator(options),
+            *(_final_configs(node, key) for node, key in _changeable(options).items()),
+        )
+
+
+def _changeable(options: WorkloadOptions) -> Mapping[str, str]:
+    """The brokers whose configurations are changed, and the keys of operations on them."""
+    if CHANGING_CONFIGS not in options.capabilities:
+        return {}
+    return {
+        node.name: broker_key(node.ids[BROKER]) for node in options.nodes if BROKER in node.roles
+    }
+
+
+def _final_configs(node: str, key: str) -> FinalReads:
+    return FinalReads(names=lambda: (key,), f="describe-broker-configs", node=node)
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A live name: how many more operations it gets, and how many more may end unknown."""
+    """A live name: how many more operations it gets, and how many more may end unknown. `there`: by
+    what was told last, there is a topic of that name."""
 
     number: int
     left: int = 0
     unknown_left: int = MOST_UNKNOWN
+    there: bool = False
 
     @property
     def name(self) -> str:
@@ -107,18 +145,31 @@ class Name:
     def retired(self) -> bool:
         return self.left <= 0 or self.unknown_left <= 0
 
+    def told(self, event: Event) -> Name:
+        """After the end of an operation on it."""
+        if event.type == "info":
+            return replace(self, unknown_left=self.unknown_left - 1)
+        if event.type == "ok":
+            there = event.f == "create" or (event.f in READS and bool(event.value))
+            return replace(self, there=there)
+        return self
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollingNames:
     """Endless. `next`: the number of the next name. `configures`: some creates do. `features`:
-    those that somebody told of, and the levels that they know. `begun_ns`: when the first operation
-    was offered and taken."""
+    those that somebody told of, and the levels that they know. `brokers`: those that are
+    configured, name -> key; `anywhere`: by way of others. `begun_ns`: when the first operation was
+    offered and taken."""
 
     options: TopicsOptions
     weights: Mapping[str, int]
     configures: bool = False
     feature_share: float = 0.0
     features: tuple[Feature, ...] = ()
+    change_share: float = 0.0
+    brokers: Mapping[str, str] = field(default_factory=dict)
+    anywhere: bool = False
     live: tuple[Name, ...] = ()
     next: int = 0
     taken: int = 0
@@ -129,8 +180,8 @@ class RollingNames:
         if self._rests(context.time):
             return self._read(context, rng)
         begun_ns = context.time if self.begun_ns is None else self.begun_ns
-        if self.feature_share and rng.random() < self.feature_share:
-            chosen = assign(context.fork(self.taken), self._of_features(rng))
+        if (beside := self._beside(rng)) is not None:
+            chosen = assign(context.fork(self.taken), beside)
             if isinstance(chosen, Pending):
                 return Offer(chosen, self)
             return Offer(chosen, replace(self, taken=self.taken + 1, begun_ns=begun_ns))
@@ -165,6 +216,27 @@ class RollingNames:
         taken = self.taken if isinstance(chosen, Pending) else self.taken + 1
         return Offer(chosen, replace(self, taken=taken))
 
+    def _beside(self, rng: random.Random) -> Invocation | None:
+        """What neither makes nor removes a topic."""
+        if self.feature_share and rng.random() < self.feature_share:
+            return self._of_features(rng)
+        if self.change_share and rng.random() < self.change_share:
+            there = [each.name for each in self.live if each.there]
+            return self._change(rng.choice(there), rng) if there else None
+        if self.brokers and rng.random() < BROKER_SHARE:
+            return self._change_of_a_broker(rng)
+        return None
+
+    def _change(self, topic: str, rng: random.Random) -> Invocation:
+        return op("configure", key=topic, value=_changes(CONFIGS, rng).to_json())
+
+    def _change_of_a_broker(self, rng: random.Random) -> Invocation:
+        node = rng.choice(sorted(self.brokers))
+        others = sorted(self.brokers.keys() - {node}) if self.anywhere else []
+        value = _changes(BROKER_CONFIGS, rng).to_json()
+        asked = rng.choice(others) if others else node
+        return op("configure-broker", key=self.brokers[node], value=value, node=asked)
+
     def _of_features(self, rng: random.Random) -> Invocation:
         """A question; or a wish for a level, most of them for one that can be had."""
         if not self.features or rng.random() < 0.3:
@@ -195,16 +267,31 @@ class RollingNames:
     def _configs(self, rng: random.Random) -> Configs | None:
         if not self.configures or rng.random() >= CONFIGURED_SHARE:
             return None
-        some = rng.sample(sorted(CONFIGS), rng.randint(1, len(CONFIGS)))
-        return tuple((each, str(rng.randint(*CONFIGS[each]))) for each in sorted(some))
+        return tuple((each, _value(CONFIGS[each], rng)) for each in _some(CONFIGS, rng))
 
     def update(self, context: Context, event: Event) -> Generator:
         if event.type == "ok" and event.f == "features" and isinstance(event.value, dict):
             return replace(self, features=Features.from_json(event.value).features)
-        if event.type != "info":
+        if event.type == "invoke" or event.f not in self.weights:
             return self
-        live = tuple(
-            replace(each, unknown_left=each.unknown_left - 1) if each.name == event.key else each
-            for each in self.live
-        )
+        live = tuple(each.told(event) if each.name == event.key else each for each in self.live)
         return replace(self, live=live)
+
+
+Ranges: TypeAlias = Mapping[str, tuple[int, int]]
+"""Of configurations, from least to most."""
+
+
+def _changes(ranges: Ranges, rng: random.Random) -> Configure:
+    """Of some of them: most are set."""
+    gone = {name: rng.random() < DELETE_SHARE for name in _some(ranges, rng)}
+    given = tuple((name, _value(ranges[name], rng)) for name in gone if not gone[name])
+    return Configure(set=given or None, delete=tuple(name for name in gone if gone[name]) or None)
+
+
+def _some(ranges: Ranges, rng: random.Random) -> list[str]:
+    return sorted(rng.sample(sorted(ranges), rng.randint(1, len(ranges))))
+
+
+def _value(bounds: tuple[int, int], rng: random.Random) -> str:
+    return str(rng.randint(*bounds))

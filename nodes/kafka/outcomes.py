@@ -77,6 +77,7 @@ OUTCOMES: Final = OutcomeTable(
         {
             "follow",
             "describe-configs",
+            "describe-broker-configs",
             "metadata",
             "fetch",
             "list-offsets",

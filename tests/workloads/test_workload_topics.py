@@ -1,16 +1,24 @@
 from collections import Counter
 from dataclasses import replace
+from functools import cache
+from typing import Any
 
 import pytest
-from histories import CAPABILITIES, assert_encodable, invocations, pairs, run
+from histories import CAPABILITIES, RATE, assert_encodable, invocations, pairs, run
 from reference_controller import ReferenceController
 
-from framework.generators import clients, simulate
-from framework.history.event import Event
-from framework.plugins.capabilities import FEATURE_LEVELS
+from framework.generators import clients, simulate, stagger
+from framework.history.event import Event, Invocation
+from framework.plugins.capabilities import (
+    CHANGING_CONFIGS,
+    CONFIGS_AT_ANY_BROKER,
+    FEATURE_LEVELS,
+)
 from framework.plugins.system import NodeSpec
 from framework.plugins.workload import WorkloadOptions
+from workloads import topics
 from workloads.topics import (
+    BROKER_CONFIGS,
     CONFIGS,
     FEATURE_TYPES,
     MOST_OPERATIONS,
@@ -105,6 +113,129 @@ def test_in_the_end_each_broker_is_asked_for_levels() -> None:
         assert [each.node for each in invocations(history, "features")] == asked
 
 
+class Configurable(Leveled):
+    """One that takes each change of what there is."""
+
+    def __call__(self, op: Event, n: int) -> tuple[int, Event]:
+        if op.f == "configure" and op.key not in self.topics:
+            return 10**6, replace(op, type="fail", value=None, error=("NO", ""))
+        if op.f in ("configure", "configure-broker"):
+            kind = "info" if n % 7 == 0 else "ok"
+            return 10**6, replace(
+                op, type=kind, value=None, error=("NO", "") if n % 7 == 0 else None
+            )
+        if op.f in ("describe-configs", "describe-broker-configs"):
+            return 10**6, replace(op, type="ok", value={"configs": []})
+        return super().__call__(op, n)
+
+
+NODES = [
+    NodeSpec(
+        name=f"n{number}",
+        roles=frozenset({role}),
+        ports={"client": 1},
+        ids={role: number},
+    )
+    for number, role in ((1, "controller"), (4, "broker"), (5, "broker"), (6, "broker"))
+]
+OWN = {"n4": "broker-4", "n5": "broker-5", "n6": "broker-6"}
+
+
+@cache
+def configured(*capabilities: str, nodes: int = len(NODES)) -> list[Event]:
+    """Two minutes."""
+    options = WorkloadOptions(
+        seed=0,
+        threads=4,
+        rate=RATE,
+        nodes=NODES[:nodes],
+        capabilities=CAPABILITIES | {"topic-configs", *capabilities},
+    )
+    generator = clients(stagger(1 / RATE, Topics().generator(options)))
+    return simulate(generator, threads=4, completion=Configurable(), max_ops=round(120 * RATE))
+
+
+def test_configurations_of_topics_that_are_there_are_changed() -> None:
+    history = configured(CHANGING_CONFIGS)
+    ends = Counter(end.type for op, end in pairs(history) if op.f == "configure")
+    assert ends["ok"] > 80 and ends["ok"] > 5 * ends["fail"], ends
+    asked = [event.value for event in invocations(history, "configure")]
+    given = [each for value in asked for each in value.get("set", ())]
+    gone = [each for value in asked for each in value.get("delete", ())]
+    assert {name for name, _ in given} == set(gone) == set(CONFIGS)
+    assert 1.5 < len(given) / len(gone) < 4
+    assert all(CONFIGS[name][0] <= int(value) <= CONFIGS[name][1] for name, value in given)
+    assert {len(value) for value in asked} == {1, 2}, "both at once, now and then"
+    assert all(names == sorted(set(names)) for names in map(names_of, asked))
+
+
+def names_of(change: dict[str, Any]) -> list[str]:
+    return sorted([*(name for name, _ in change.get("set", ())), *change.get("delete", ())])
+
+
+class Lost(Configurable):
+    """Of each change the fate is unknown."""
+
+    def __call__(self, op: Event, n: int) -> tuple[int, Event]:
+        if op.f == "configure":
+            return 10**6, replace(op, type="info", value=None, error=("NO", ""))
+        return super().__call__(op, n)
+
+
+def test_changes_of_unknown_fate_retire_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are no part of what is searched for a linearization."""
+    monkeypatch.setattr(topics, "CHANGE_SHARE", 0.6)
+    able = CAPABILITIES | {CHANGING_CONFIGS}
+    history = run(Topics(), Lost(), seconds=120, capabilities=able)
+    lost = Counter(op.key for op, end in pairs(history) if end.type == "info")
+    assert max(lost.values()) > 2 * MOST_UNKNOWN
+
+
+@pytest.mark.parametrize("anywhere", [False, True])
+def test_configurations_of_brokers_are_changed_at_others_where_that_can_be(anywhere: bool) -> None:
+    able = [CHANGING_CONFIGS, *([CONFIGS_AT_ANY_BROKER] if anywhere else [])]
+    asked = invocations(configured(*able), "configure-broker")
+    at = Counter((event.key, event.node) for event in asked)
+    own = {(key, node) for node, key in OWN.items()}
+    others = {(key, node) for key in OWN.values() for node in OWN} - own
+    assert at.keys() == (others if anywhere else own)
+    assert min(at.values()) > 3
+    given = [each for event in asked for each in event.value.get("set", ())]
+    assert {name for name, _ in given} == set(BROKER_CONFIGS)
+    for name, value in given:
+        assert BROKER_CONFIGS[name][0] <= int(value) <= BROKER_CONFIGS[name][1]
+
+
+def test_a_broker_that_is_alone_is_asked_itself() -> None:
+    asked = invocations(
+        configured(CHANGING_CONFIGS, CONFIGS_AT_ANY_BROKER, nodes=2), "configure-broker"
+    )
+    assert {(event.key, event.node) for event in asked} == {("broker-4", "n4")}
+
+
+def test_what_cannot_be_changed_is_not() -> None:
+    assert not invocations(configured(CONFIGS_AT_ANY_BROKER), "configure", "configure-broker")
+
+
+@pytest.mark.parametrize("able", [False, True])
+def test_in_the_end_brokers_and_topics_that_were_changed_tell_their_configurations(
+    able: bool,
+) -> None:
+    workload = Topics()
+    capabilities = CAPABILITIES | ({CHANGING_CONFIGS} if able else set())
+    options = WorkloadOptions(
+        seed=0, threads=2, rate=1, nodes=NODES, capabilities=frozenset(capabilities)
+    )
+    for f, value in (("create", {"partitions": 1}), ("configure", {"delete": ["segment.bytes"]})):
+        workload._started(Invocation(process=0, f=f, key=f"{f}d", value=value))
+    final = clients(workload.final_generator(options))
+    history = simulate(final, threads=2, completion=Configurable(), max_ops=100)
+    asked = invocations(history, "describe-broker-configs")
+    assert {event.node: event.key for event in asked} == (OWN if able else {})
+    assert len(asked) == (3 if able else 0)
+    assert [event.key for event in invocations(history, "describe-configs")] == ["configured"]
+
+
 def test_names_are_few_at_a_time_and_retire() -> None:
     history = run(Topics(), ReferenceController(), seconds=300)
     names = [event.key for event in history if event.type == "invoke"]
@@ -156,13 +287,16 @@ def test_names_and_partitions_are_as_asked_for() -> None:
 AT_REST = TopicsOptions(rest_after_s=20.0)
 
 
-@pytest.mark.parametrize("capabilities", [CAPABILITIES, CAPABILITIES | {FEATURE_LEVELS}])
+@pytest.mark.parametrize(
+    "capabilities",
+    [CAPABILITIES, CAPABILITIES | {FEATURE_LEVELS}, CAPABILITIES | {CHANGING_CONFIGS}],
+)
 def test_topics_that_rest_are_read_and_left_as_they_are(capabilities: frozenset[str]) -> None:
     """From that time on; before it, it is the workload that never rests."""
     rested, other = (
         [
             event
-            for event in run(Topics(each), Leveled(), seconds=60, capabilities=capabilities)
+            for event in run(Topics(each), Configurable(), seconds=60, capabilities=capabilities)
             if event.type == "invoke"
         ]
         for each in (AT_REST, TopicsOptions())

@@ -10,7 +10,12 @@ from framework.history.event import Completion, Invocation
 from framework.plugins.dialect import AnyExchange, Exchanges, UnexpectedResponse
 from framework.plugins.outcomes import CLIENT_TIMED_OUT, Failure, Ok, Refused, completion
 from framework.plugins.system import Cluster
-from workloads.kafka import feature_messages, reassignment_messages, voter_messages
+from workloads.kafka import (
+    configuration_messages,
+    feature_messages,
+    reassignment_messages,
+    voter_messages,
+)
 from workloads.kafka.broker_client import BrokerClient
 from workloads.kafka.codec import Codec
 from workloads.kafka.connection import Breakdown, Connection, FateUnknown, no_answer
@@ -32,6 +37,7 @@ class KafkaClient:
         self._outcomes = dialect.outcomes
         self._exchanges: Exchanges = {
             **EXCHANGES,
+            **configuration_messages.EXCHANGES,
             **reassignment_messages.EXCHANGES,
             **feature_messages.EXCHANGES,
             **voter_messages.EXCHANGES,

@@ -142,7 +142,7 @@ def create_answer(invocation: Invocation, response: created.CreateTopicsResponse
         topic_id=str(topic.topic_id),
         num_partitions=None if topic.num_partitions < 0 else int(topic.num_partitions),
         replication_factor=None if topic.replication_factor < 0 else int(topic.replication_factor),
-        configs=None if topic.configs is None else _own_configs(topic.configs),
+        configs=None if topic.configs is None else own_configs(topic.configs),
     )
     return Ok(made.to_json())
 
@@ -187,13 +187,15 @@ def configs_answer(invocation: Invocation, response: configured.DescribeConfigsR
         return Ok(None)
     if topic.error_code != ErrorCode.none:
         return refused(topic.error_code, topic.error_message)
-    return Ok(TopicConfigs(configs=_own_configs(topic.configs)).to_json())
+    return Ok(TopicConfigs(configs=own_configs(topic.configs)).to_json())
 
 
-def _own_configs(
+def own_configs(
     reported: Iterable[created.CreatableTopicConfigs | configured.DescribeConfigsResourceResult],
+    source: int = OF_THE_TOPIC,
 ) -> Configs:
-    return tuple((each.name, each.value) for each in reported if each.config_source == OF_THE_TOPIC)
+    """Those whose values come from there."""
+    return tuple((each.name, each.value) for each in reported if each.config_source == source)
 
 
 def alter_answer(invocation: Invocation, response: altered.AlterPartitionResponse) -> Answer:

@@ -69,6 +69,7 @@ OUTCOMES: Final = OutcomeTable(
         {
             "describe",
             "describe-configs",
+            "describe-broker-configs",
             "metadata",
             "fetch",
             "list-offsets",

@@ -11,6 +11,8 @@ from framework.evidence.kinds import Evidence
 from framework.history.event import Recorded
 from framework.plugins.capabilities import (
     BROKER_LEASES,
+    CHANGING_CONFIGS,
+    CONFIGS_AT_ANY_BROKER,
     FEATURE_LEVELS,
     KEPT_LOG_STARTS,
     REASSIGNMENTS,
@@ -72,6 +74,8 @@ class KraftSystem(System):
                 "snapshots",
                 REASSIGNMENTS,
                 FEATURE_LEVELS,
+                CHANGING_CONFIGS,
+                CONFIGS_AT_ANY_BROKER,
                 BROKER_LEASES,
                 KEPT_LOG_STARTS,
                 UNFORCED,

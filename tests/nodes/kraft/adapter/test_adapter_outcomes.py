@@ -93,7 +93,11 @@ def test_what_failures_say_in_words_of_all_systems(f: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "f", ["describe", "metadata", "fetch", "list-offsets", "assignment", "committed"]
+    "f",
+    [
+        *("describe", "metadata", "fetch", "list-offsets", "assignment", "committed"),
+        *("describe-configs", "describe-broker-configs"),
+    ],
 )
 @pytest.mark.parametrize("code", [7, -1, 41, 9999])
 def test_a_read_without_a_result_has_failed(f: str, code: int) -> None:

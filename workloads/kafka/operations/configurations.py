@@ -1,0 +1,18 @@
+"""Changes of configurations: `configure`, whose key is a topic's name, and `configure-broker`,
+whose key is `broker-<id>`, both with the result null; `describe-broker-configs`, of the same key,
+shows what is set for that broker alone, as `TopicConfigs`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workloads.kafka.operations.value import Value, omitted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configure(Value):
+    """All of it in one request: names that are given values, and names whose values are taken away.
+    What is not named stays (KIP-339)."""
+
+    set: tuple[tuple[str, str], ...] | None = omitted()
+    delete: tuple[str, ...] | None = omitted()
