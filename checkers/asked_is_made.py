@@ -75,6 +75,7 @@ from framework.evidence.changes import (
 )
 from framework.evidence.run_events import RunEvents, settled, unshown
 from framework.history.pairing import Operation
+from framework.plugins.capabilities import REQUEST_IDS
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
 FS: Final = (
@@ -161,8 +162,8 @@ LEVELS: Final = Clause(
 
 CHANGED: Final = Clause(
     name="changes",
-    says="The committed log changes a configuration only as somebody asked for, and has each "
-    "change that was acknowledged, one behind the other",
+    says="The committed log changes a configuration only as somebody asked for, once for each wish "
+    "where requests have ids, and has each change that was acknowledged, one behind the other",
     compares="changes that were acknowledged, and records that configure what they change",
     floor=2,
     because="a change, and what it made",
@@ -607,7 +608,8 @@ def _changed(
     events: RunEvents, log: CommittedLog, changes: Changes, seen: Counter[str]
 ) -> Iterator[Finding]:
     creates = [each for each in events.operations if each.f == "create" and not each.failed]
-    judged = {CHANGED.name: by_the_log(log, changes, creates)}
+    once = REQUEST_IDS in (events.plan.get("capabilities") or ())
+    judged = {CHANGED.name: by_the_log(log, changes, creates, once=once)}
     if settled(events.nemesis) is True:
         judged[BROKERS.name] = by_brokers(events.operations, changes)
     for clause, (compared, found) in judged.items():

@@ -39,20 +39,21 @@ def granted_changes(operations: Iterable[Operation]) -> tuple[int, int]:
 
 
 def by_the_log(
-    log: CommittedLog, changes: Changes, creates: Iterable[Operation]
+    log: CommittedLog, changes: Changes, creates: Iterable[Operation], *, once: bool
 ) -> tuple[int, list[Finding]]:
     """How many records and acknowledged changes were held against each other, and what is wrong.
-    `creates`: those that were not refused. A log with a gap may lack some, and one in which a topic
-    never is says nothing of its changes."""
+    `creates`: those that were not refused. `once`: a request that is sent again, by whoever
+    forwards it, is not done again. A log with a gap may lack some changes, and one that never has a
+    topic says nothing of its changes."""
     logged = Logged.of(log, changes)
     compared = len(logged.records)
     found = [
         finding(
             f"the record at offset {record.offset} gives {record.resource} {record.name}="
-            f"{either([record.value])}, and nobody had asked for that",
+            f"{either([record.value])}, and nobody had asked for that{', or not so often' * once}",
             evidence=[record],
         )
-        for record in of_nobody(logged, creates)
+        for record in of_nobody(logged, creates, once=once)
     ]
     if log.gap is not None or not log.records:
         return compared, found

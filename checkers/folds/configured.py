@@ -174,17 +174,19 @@ class Logged:
         self.held.setdefault((resource, name), []).append(value)
 
 
-def of_nobody(logged: Logged, creates: Iterable[Operation]) -> Iterator[ConfigSet]:
+def of_nobody(logged: Logged, creates: Iterable[Operation], *, once: bool) -> Iterator[ConfigSet]:
     """Records of what nobody had asked for by then, neither by a change nor by the create of a
-    topic."""
-    since_ns: dict[tuple[Resource, str, str | None], int] = {}
+    topic. `once`: each of those made one record at most."""
+    since_ns: dict[tuple[Resource, str, str | None], list[int]] = defaultdict(list)
     for wanted, began_ns in _wanted(logged.changes, creates):
-        since_ns[wanted] = min(began_ns, since_ns.get(wanted, began_ns))
+        heappush(since_ns[wanted], began_ns)
     for record, by_ns in logged.records:
         resource = record.resource_type, record.resource
-        began = since_ns.get((resource, record.name, record.value))
-        if began is None or began > by_ns:
+        began = since_ns[resource, record.name, record.value]
+        if not began or began[0] > by_ns:
             yield record
+        elif once:
+            heappop(began)
 
 
 def _wanted(

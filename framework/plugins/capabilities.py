@@ -16,6 +16,7 @@ KEPT_LOG_STARTS: Final = "kept-log-starts"
 FEATURE_LEVELS: Final = "feature-levels"
 CHANGING_CONFIGS: Final = "changing-configs"
 CONFIGS_AT_ANY_BROKER: Final = "configs-at-any-broker"
+REQUEST_IDS: Final = "request-ids"
 UNFORCED: Final = "unforced-data"
 FORMATTED_DISKS: Final = "formatted-disks"
 CHANGING_VOTERS: Final = "changing-voters"
@@ -41,7 +42,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "kafka-descriptions": "nodes that tell anybody of the cluster in Kafka's protocol",
     "metadata-log": "a replicated log of metadata records",
     WATCHED_LOG: "controllers that give the metadata log to anybody who fetches it",
-    "request-ids": "requests with an id, by which a repeated one is known",
+    REQUEST_IDS: "requests with an id, by which a repeated one is known",
     "kept-votes": "votes that voters keep on disk for as long as an epoch lasts",
     "strict-metadata-log": "a metadata log in which what belongs together stands together, "
     "and epochs and versions rise one by one",

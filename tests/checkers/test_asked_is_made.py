@@ -416,6 +416,25 @@ def a_record_of_what_nobody_asked_for(story: LogStory) -> None:
     story.config("segment.bytes", "9", "c")
 
 
+def with_ids() -> LogStory:
+    """By a system that does nothing twice."""
+    story = changed()
+    story.plan = {**story.plan, "capabilities": ["evidence:applied", "request-ids"]}
+    return story
+
+
+@PLANTED.violation("gives c segment.bytes=7", "or not so often", on=with_ids)
+def a_change_that_was_made_twice(story: LogStory) -> None:
+    story.config("segment.bytes", "7", "c")
+
+
+def test_a_change_may_be_made_again_where_requests_have_no_ids() -> None:
+    assert asked_is_made(with_ids().run_events()).findings == []
+    story = changed()
+    a_change_that_was_made_twice(story)
+    assert asked_is_made(story.run_events()).findings == []
+
+
 @PLANTED.violation("gives 4 log.segment.bytes=none", "nobody had asked for that")
 def a_record_that_takes_away_what_it_was_not_asked_to(story: LogStory) -> None:
     story.config("log.segment.bytes", None, "4", kind=4)

@@ -269,8 +269,18 @@ def test_records_need_somebody_who_asked(
     operations: list[Operation], value: str, wrong: bool
 ) -> None:
     log = log_of(created(), created("V", "v"), sets(value))
-    found = list(of_nobody(Logged.of(log, changes(*operations)), []))
-    assert [each.value for each in found] == [value] * wrong
+    for once in (False, True):
+        found = list(of_nobody(Logged.of(log, changes(*operations)), [], once=once))
+        assert [each.value for each in found] == [value] * wrong
+
+
+def test_each_who_asked_explains_one_record_where_nothing_is_done_again() -> None:
+    log = log_of(created(), sets("1"), sets("2"), sets("1"), sets("1"))
+    create = Operation(index=0, f="create", key="t", value={"configs": [[NAME, "1"]]}, end=1)
+    logged = Logged.of(log, changes(asked(2, "2"), asked(4, "1")))
+    assert list(of_nobody(logged, [create], once=False)) == []
+    found = list(of_nobody(logged, [create], once=True))
+    assert [id(each) for each in found] == [id(log.records[4])]
 
 
 @pytest.mark.parametrize(
@@ -280,12 +290,12 @@ def test_records_need_somebody_who_asked(
 def test_a_create_asks_too(key: str, configs: Any, wrong: bool) -> None:
     create = Operation(index=0, f="create", key=key, value={"configs": configs}, type="ok", end=1)
     log = log_of(created(), sets("1"))
-    found = of_nobody(Logged.of(log, changes(asked(2, "7"))), [create])
+    found = of_nobody(Logged.of(log, changes(asked(2, "7"))), [create], once=True)
     assert len(list(found)) == wrong
 
 
 def judge(log: CommittedLog, *operations: Operation) -> tuple[int, list[str]]:
-    compared, found = by_the_log(log, changes(*operations), [])
+    compared, found = by_the_log(log, changes(*operations), [], once=False)
     return compared, [each.message for each in found]
 
 
