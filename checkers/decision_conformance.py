@@ -38,6 +38,7 @@ from framework.evidence.changes import (
     BrokerFenced,
     BrokerRegistered,
     BrokerUnfenced,
+    BrokerUnregistered,
     Change,
     PartitionChanged,
     PartitionCreated,
@@ -627,10 +628,21 @@ def _placed(known: Known, change: PartitionState, reported: bool) -> Asked:
             return None
         else:
             why = against_election(state, before, change, leaving)
+            gone = _taken_off(known.log, change.offset) if why else None
+            why = against_election(state, before, change, {*leaving, gone}) if gone else why
         message = f"the {change.kind} of {_named(change.key)} at offset {change.offset} {why}"
         return [finding(message, evidence=[change], clause=LEADERS.name)] if why else []
 
     return ask
+
+
+def _taken_off(log: CommittedLog, offset: int) -> int | None:
+    """The broker that the records from there on unregister: what it led goes elsewhere first, and
+    the last member of an ISR stays in it."""
+    after = log.at(offset)
+    while isinstance(after, PartitionState):
+        after = log.at(after.offset + 1)
+    return after.broker_id if isinstance(after, BrokerUnregistered) else None
 
 
 def _unclean(state: Replay) -> bool:

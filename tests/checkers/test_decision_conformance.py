@@ -445,7 +445,45 @@ def nobody_leads_though_one_can(story: Decisions) -> None:
     story.isr([5], -1)
 
 
+def last_of_two() -> Decisions:
+    """Broker 4 leads t/0 and u/0, and nobody else is in sync."""
+    story = quiet()
+    story.topic("u", OTHER)
+    story.new_partition([4, 5], topic_id=OTHER)
+    for broker in (5, 6):
+        story.fence(broker)
+    for topic_id in (TOPIC, OTHER):
+        story.isr([4], 4, topic_id=topic_id)
+    return story
+
+
+def led_by_nobody(story: Decisions) -> None:
+    for topic_id in (TOPIC, OTHER):
+        story.isr([4], -1, topic_id=topic_id)
+
+
+@PLANTED.violation("leaves nobody to lead though [4] can", on=last_of_two)
+def nobody_leads_though_another_is_unregistered(story: Decisions) -> None:
+    led_by_nobody(story)
+    story.unregister(7)
+
+
+@PLANTED.violation("leaves nobody to lead though [4] can", on=last_of_two)
+def nobody_leads_long_before_one_is_unregistered(story: Decisions) -> None:
+    led_by_nobody(story)
+    story.record("NoOpRecord")
+    story.unregister(4)
+
+
 # --- what looks alike ---------------------------------------------------------------------
+
+
+def test_who_is_unregistered_next_leads_nothing_any_more() -> None:
+    """The last member of an ISR stays in it."""
+    story = last_of_two()
+    led_by_nobody(story)
+    story.unregister(4)
+    assert not decision_conformance(story.run_events()).findings
 
 
 def test_quiet_run_is_accepted() -> None:
