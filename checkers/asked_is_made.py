@@ -11,7 +11,9 @@ one that somebody asked for, each wish that was granted is there, and once the c
 partitions are where the last ones wanted them. Some raise the level of a feature: no level falls,
 and in the end nodes tell what was granted. Some change configurations, of topics and of brokers:
 the log has those that were acknowledged, and no others than were asked for, and in the end each
-setting is what a change asked for, or the create, that may have been the last one.
+setting is what a change asked for, or the create, that may have been the last one. Some take a
+broker off the cluster: each record of that is one that somebody asked for, each that was granted
+has its record, and once the cluster has settled nobody tells of that broker until it is back.
 """
 
 from collections import Counter, defaultdict
@@ -59,6 +61,7 @@ from checkers.folds.reassigned import (
     wanted_by,
     wishes_of,
 )
+from checkers.folds.unregistered import UNREGISTERS, still_told, taken_off
 from checkers.folds.values import TopicAnswer, create_topic, topic_answer
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
@@ -88,6 +91,7 @@ FS: Final = (
     FEATURES,
     UPDATE,
     *CHANGES,
+    *UNREGISTERS,
 )
 
 ANSWERS: Final = Clause(
@@ -181,6 +185,28 @@ BROKERS: Final = Clause(
     sources=(CLIENTS, LEDGER),
     blind="what a broker does by a setting; settings of all brokers",
 )
+UNREGISTERED: Final = Clause(
+    name="unregistered",
+    says="The committed log takes a broker off only as somebody asked, once for each request, and "
+    "does so for each that was granted; none is refused since a broker that is registered is not",
+    compares="unregistrations of brokers that were granted, and those in the log",
+    floor=2,
+    because="a request, and what it made",
+    sources=(CLIENTS, DISKS, EVENTS),
+    blind="refusals where the request itself may have made them true; what a broker leads, or is "
+    "in sync of, then and until it registers anew: replay-invariants has that",
+)
+UNTOLD: Final = Clause(
+    name="untold",
+    says="Once the cluster has settled, brokers soon tell no more of one that was unregistered, "
+    "until it may have registered anew",
+    compares="brokers that told who is there, and left one out that was unregistered",
+    floor=2,
+    because="who is asked must be told by the log, and not by the one who was asked to change it",
+    sources=(CLIENTS, LEDGER),
+    blind="who is asked while faults go on; lists without those that are fenced, where that one "
+    "had been for long",
+)
 
 CLAUSES: Final = (
     ANSWERS,
@@ -192,6 +218,8 @@ CLAUSES: Final = (
     LEVELS,
     CHANGED,
     BROKERS,
+    UNREGISTERED,
+    UNTOLD,
 )
 
 _BESIDE: Final = (OtherChange, EligibleForgotten, VotersNamed)
@@ -273,6 +301,12 @@ def asked_is_made(events: RunEvents) -> Outcome:
     changed = _changed(events, log, changes, seen)
     every = [*findings.values(), *moved, *_levels(events, seen), *changed]
     counts: dict[str, Count] = {each.name: seen[each.name] for each in CLAUSES}
+    for judged, (count, found) in (
+        (UNREGISTERED, taken_off(events, log)),
+        (UNTOLD, still_told(events)),
+    ):
+        counts[judged.name] = count
+        every += [replace(each, clause=judged.name) for each in found]
     figures = {name: float(count) for name, count in counts.items() if isinstance(count, int)}
     return weighed({**counts, **_no_occasion(events, wishes, seen)}, every, figures)
 
@@ -281,7 +315,8 @@ def _no_occasion(events: RunEvents, wishes: Wishes, seen: Mapping[str, int]) -> 
     """Clauses for which nobody asked, or of which nobody could tell."""
     asked = {each.f for each in events.operations}
     if "create" not in asked:
-        return {each.name: "nobody asked for a topic" for each in CLAUSES}
+        apart = (UNREGISTERED, UNTOLD)
+        return {each.name: "nobody asked for a topic" for each in CLAUSES if each not in apart}
     found: dict[str, Count] = {}
     if len({str(each.key) for each in events.operations if each.f == "create"}) == 1:
         few = (each.name for each in (ANSWERS, LOGGED) if seen[each.name] == 1)

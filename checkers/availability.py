@@ -32,7 +32,7 @@ from framework.plugins.system import RECOVERY_S
 from framework.verdict import Verdict
 
 READ_FS: Final = frozenset({"describe", "follow", "metadata"})
-PROCESS_FS: Final = frozenset({"start", "restart", "drain", "bounce", "replace"})
+PROCESS_FS: Final = frozenset({"start", "restart", "drain", "kill", "bounce", "replace"})
 """What is done to processes, which no client waits for, and which a fault may well keep from
 being done in time."""
 PARTITION_FS: Final = ("produce", "fetch")

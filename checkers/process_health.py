@@ -53,7 +53,7 @@ from framework.verdict import Verdict
 
 LIFE: Final = (Booted, Exited, Failed, Stalled, Ticked, ImageDigest, Committed, LeaseGranted)
 """What shows that a process lives."""
-FS: Final = ("drain", "bounce", "replace", "restart", "start")
+FS: Final = ("drain", "kill", "bounce", "replace", "restart", "start")
 """Operations that end or start processes; their key names the process, or its node."""
 MISSED: Final = 3
 """So many ticks are not missed by chance."""

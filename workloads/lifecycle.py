@@ -1,12 +1,16 @@
-"""Brokers that come and go: drained, bounced twice in a row, replaced by another of the same id.
+"""Brokers that come and go: drained, killed, bounced twice in a row, replaced by another of the
+same id; and unregistered while they are down.
 
 The brokers are extra ones, real processes beside the cluster's own, which lead partitions of the
 workload's topic. What they and the controllers do is judged from evidence of the nodes: life-cycle
-conformance, lease exclusion, controlled shutdowns, identities, the replayed log.
+conformance, lease exclusion, controlled shutdowns, identities, the replayed log. That they are
+unregistered, by clients and the log.
 
 The first of them shares partitions of another topic with the cluster's own, to which values are
 produced all along: clients go on while it leaves. It is never replaced: its heir would come with
-another disk, and without what only the first one may have had.
+another disk, and without what only the first one may have had. Nor is it unregistered, or killed
+and left so: a broker that registers where none is registered tells nobody that its former process
+ended well, so that Apache Kafka lets go what it alone was in sync of (KIP-966).
 """
 
 from __future__ import annotations
@@ -34,16 +38,21 @@ from framework.plugins.system import Cluster, NodeSpec
 from framework.plugins.workload import Client, WorkloadOptions
 from workloads.base import FinalReads, KafkaWorkload, topic_read
 from workloads.kafka.operations.brokers import broker_key
+from workloads.kafka.operations.descriptions import ClusterView
 from workloads.kafka.operations.partitions import ListOffsets, Produce, partition_key
 from workloads.kafka.operations.topics import CreateTopic
-from workloads.kafka.roles import BROKER
+from workloads.kafka.roles import BROKER, brokers
 from workloads.log import final_fetches
 from workloads.options import at_least
 from workloads.process_client import FIRST_ID, KEPT_ID, ProcessClient
 
 SETTLE_NS: Final = 1_500_000_000
 """How long a broker is left in peace between two operations on it."""
-WEIGHTS: Final = {"drain": 3, "bounce": 3, "replace": 3}
+WEIGHTS: Final = {"drain": 3, "bounce": 3, "replace": 3, "kill": 2}
+DOWN: Final = ("drain", "kill")
+"""What a broker's process is not started again by."""
+UNREGISTER_SHARE: Final = 0.4
+"""Of operations on a broker that is down; the others start it."""
 READ_SHARE: Final = 0.3
 TOPIC: Final = "lifecycle"
 PRODUCE_SHARE: Final = 0.2
@@ -60,6 +69,10 @@ SHARED_BY: Final = 2
 LAST_VALUES: Final = 16
 LAST_S: Final = 0.25
 """Between two of them: they go on for longer than a partition may refuse them."""
+LOOKS: Final = 40
+LOOK_S: Final = 0.25
+"""So often, and so far apart, each broker of the plan is asked who is there, till it tells no more
+of one that was unregistered."""
 READS_WITHOUT: Final = 2
 """Of the topic, in the end, while a broker is gone."""
 PATIENCE: Final = 2
@@ -107,8 +120,10 @@ class Lifecycle(KafkaWorkload):
     def final_generator(self, options: WorkloadOptions) -> Generator:
         """Every broker is up, and the topic there, also where faults kept both from it until now;
         one is drained, for what was refused is granted now, looked for while it is gone, and is
-        back, so that all partitions can have leaders; then the reads."""
+        back; another one is killed and unregistered, looked for, and is back, so that all
+        partitions can have leaders; then the reads."""
         keys = list(map(broker_key, self._ids))
+        others = list(map(BrokerProcess, self._ids[1:][-1:]))
         topic, shared = placed(self._ids, self._options.partitions), shared_with(options.nodes)
         read, drain = topic_read(options), op("drain", key=keys[0])
         return phases(
@@ -117,7 +132,11 @@ class Lifecycle(KafkaWorkload):
             drain if shared is None else produced_beside(drain, shared, read),
             *(op(read, key=TOPIC) for _ in range(READS_WITHOUT)),
             FinalReads(names=lambda: keys[:1], f="start"),
-            *([] if shared is None else [final_fetches([*keys_of(SHARED), *keys_of(LAST)])]),
+            *(unregistered(each, brokers(options.nodes)) for each in others),
+            any_of(
+                FinalReads(names=lambda: [each.key for each in others], f="start"),
+                *([] if shared is None else [final_fetches([*keys_of(SHARED), *keys_of(LAST)])]),
+            ),
             super().final_generator(options),
         )
 
@@ -295,23 +314,70 @@ def produced_beside(drain: Invocation, shared: CreateTopic, read: str) -> Genera
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgetting:
+    """Asks these nodes, one after another, who is there, until it tells of the broker no more, some
+    times at most. `looks`: those that are left for the first of them."""
+
+    broker_id: int
+    nodes: Sequence[str]
+    looks: int = LOOKS
+    at_ns: int = 0
+    asking: bool = False
+
+    def offer(self, context: Context) -> Offer | None:
+        if not self.nodes:
+            return None
+        if self.asking or context.time < self.at_ns:
+            return Offer(Pending(None if self.asking else self.at_ns), self)
+        chosen = assign(context.fork(self.looks), op("list-brokers", node=self.nodes[0]))
+        if isinstance(chosen, Pending):
+            return Offer(chosen, self)
+        return Offer(chosen, replace(self, looks=self.looks - 1, asking=True))
+
+    def update(self, context: Context, event: Event) -> Generator:
+        if event.type == "invoke" or event.f != "list-brokers":
+            return self
+        if not self.looks or (event.type == "ok" and self.broker_id not in _ids(event)):
+            return Forgetting(broker_id=self.broker_id, nodes=self.nodes[1:])
+        return replace(self, asking=False, at_ns=context.time + round(LOOK_S * 1e9))
+
+
+def _ids(listed: Event) -> Sequence[int]:
+    return [each.id for each in ClusterView.from_json(listed.value).brokers]
+
+
+def unregistered(broker: BrokerProcess, nodes: Sequence[str]) -> Generator:
+    """One that was in service a moment ago, so that there is something to take away."""
+    return phases(
+        op("kill", key=broker.key),
+        FinalReads(names=lambda: [broker.key], f="unregister"),
+        Forgetting(broker_id=broker.broker_id, nodes=nodes),
+    )
+
+
 def _process_operation(broker: BrokerProcess, rng: random.Random, kept: int | None) -> Invocation:
+    spared = broker.broker_id == kept
     if broker.up is None and not 0 < broker.in_vain <= PATIENCE:
         return op("restart", key=broker.key)
     if not broker.up:
-        return op("start", key=broker.key)
+        gone = broker.up is False and broker.drained and not spared
+        asked = gone and rng.random() < UNREGISTER_SHARE
+        return op("unregister" if asked else "start", key=broker.key)
     if not broker.drained:
         return op("drain", key=broker.key)  # also a short run is to see one
     chosen = rng.choices(list(WEIGHTS), weights=list(WEIGHTS.values()))[0]
-    if chosen == "replace" and broker.broker_id == kept:
+    if chosen in ("replace", "kill") and spared:
         chosen = "drain"
     return op(chosen, key=broker.key)
 
 
 def _after(broker: BrokerProcess, event: Event, now_ns: int) -> BrokerProcess:
     up: bool | None = None
-    if event.type == "ok":
-        up = event.f != "drain"
+    if event.f == "unregister":
+        up = broker.up
+    elif event.type == "ok":
+        up = event.f not in DOWN
     return replace(
         broker,
         up=up,

@@ -16,7 +16,13 @@ from framework.plugins.system import Cluster
 from workloads.kafka.client import KafkaClient
 from workloads.kafka.log_client import LogClient
 from workloads.kafka.operations.brokers import NO_EPOCH, broker_of
-from workloads.kafka.operations.processes import Drained, NoAnswer, ProcessState, Replaced
+from workloads.kafka.operations.processes import (
+    Drained,
+    Killed,
+    NoAnswer,
+    ProcessState,
+    Replaced,
+)
 from workloads.kafka.operations.value import Value
 from workloads.kafka.system import ExtraBroker, system_of
 
@@ -107,8 +113,7 @@ def _start(slots: Sequence[ExtraBroker], end_s: float) -> ProcessState:
 
 def _restart(slots: Sequence[ExtraBroker], end_s: float) -> ProcessState:
     """Whatever runs is killed, and one process started."""
-    for slot in slots:
-        slot.kill()
+    _kill(slots, end_s)
     return _start(slots, end_s)
 
 
@@ -123,6 +128,13 @@ def _drain(slots: Sequence[ExtraBroker], end_s: float) -> Drained:
     slot = _used(slots)
     reason = slot.drain(_left_s(EXIT_S, end_s))
     return Drained(reason, slot.granted(reason), slot.broker_id)
+
+
+def _kill(slots: Sequence[ExtraBroker], end_s: float) -> Killed:
+    """Whatever runs is killed, and nobody is told."""
+    for slot in slots:
+        slot.kill()
+    return Killed(slots[0].broker_id)
 
 
 def _bounce(slots: Sequence[ExtraBroker], end_s: float) -> ProcessState:
@@ -154,6 +166,7 @@ _OPERATIONS: Final[dict[str, Callable[[Sequence[ExtraBroker], float], Value]]] =
     "start": _start,
     "restart": _restart,
     "drain": _drain,
+    "kill": _kill,
     "bounce": _bounce,
     "replace": _replace,
 }

@@ -42,8 +42,8 @@ def ids_of(plan: Mapping[str, Recorded]) -> dict[str, set[int]]:
     return {node: set((spec.get("ids") or {}).values()) for node, spec in nodes.items()}
 
 
-LIFE_FS: Final = ("start", "restart", "drain", "bounce", "replace")
-"""What is done to a broker's process."""
+LIFE_FS: Final = ("start", "restart", "drain", "kill", "bounce", "replace", "unregister")
+"""What is done to a broker's process, or to its registration."""
 ISR_FS: Final = ("alter-isr",)
 
 

@@ -26,7 +26,7 @@ from framework.history.pairing import Operation
 from framework.plugins.checker import Finding
 from framework.plugins.outcomes import CLIENT_TIMED_OUT
 
-LIFE_CYCLES: Final = ("start", "restart", "bounce", "replace", "drain")
+LIFE_CYCLES: Final = ("start", "restart", "bounce", "replace", "drain", "kill")
 """Operations on a broker's process, by its key."""
 READS: Final = ("describe", "metadata")
 FINAL: Final = "final"

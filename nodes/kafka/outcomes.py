@@ -1,7 +1,8 @@
 """What Apache Kafka's answers mean: THE table of this system.
 
 Nothing tells a request that a broker sent to the controller a second time from the first one, so a
-topic that "exists" may be the request's own doing (`tags_retries`). NOT_CONTROLLER on a write is no
+topic that "exists" may be the request's own doing (`tags_retries`), and a broker that is not
+registered, its own undoing. NOT_CONTROLLER on a write is no
 refusal: a controller that loses its leadership answers so to what it had appended already, and the
 next leader may commit that. REQUEST_TIMED_OUT follows an append, too. A partition's leader that is
 none any more refuses a produce before its append, and a DeleteRecords whose log begins later by
@@ -68,6 +69,7 @@ OUTCOMES: Final = OutcomeTable(
     asserts={
         ("create", name_of(ErrorCode.topic_already_exists)): PRESENT,
         ("delete", name_of(ErrorCode.unknown_topic_or_partition)): ABSENT,
+        ("unregister", name_of(ErrorCode.broker_id_not_registered)): ABSENT,
         ("heartbeat", name_of(ErrorCode.stale_broker_epoch)): STALE,
         ("alter-isr", name_of(ErrorCode.stale_broker_epoch)): STALE,
         ("fetch", name_of(ErrorCode.offset_out_of_range)): OUT_OF_RANGE,
@@ -85,6 +87,7 @@ OUTCOMES: Final = OutcomeTable(
             "committed",
             "features",
             "describe-voters",
+            "list-brokers",
         }
     ),
     tags_retries=False,

@@ -30,9 +30,10 @@ NEXT = "44444444-4444-4444-4444-444444444444"
 FIFTH = "55555555-5555-5555-5555-555555555555"
 MOVED = "77777777-7777-7777-7777-777777777777"
 CHANGED = "88888888-8888-8888-8888-888888888888"
-STILL = ("moves", "moved", "levels", "changes", "broker-configurations")
-"""Clauses of which there is nothing to say where no replicas were to be changed, no levels and no
-configurations."""
+APART = ("unregistered", "untold")
+"""Clauses that are not about topics."""
+STILL = ("moves", "moved", "levels", "changes", "broker-configurations", *APART)
+"""Clauses of which there is nothing to say where nobody asked for more than topics."""
 PLACED = {"assignment": [[5, 4], [4, 5]]}
 
 
@@ -138,7 +139,8 @@ def changed() -> LogStory:
 
 
 def moved() -> LogStory:
-    """All that there is to be right, other replicas, levels of features and configurations."""
+    """All that there is to be right: other replicas, levels of features, configurations, and a
+    broker less."""
 
     def during(story: LogStory) -> None:
         moves(story)
@@ -152,11 +154,44 @@ def moved() -> LogStory:
     looked(story)
     shows(story, [6, 5])
     shows(story, [6, 5])
+    serves(story)
+    goes(story)
     return story
 
 
 def shows(story: Story, replicas: list[int]) -> None:
     story.op("describe", "m", None, topic(replicas, [6, 5], topic_id=MOVED))
+
+
+def serves(story: LogStory, broker: int = 9) -> Operation:
+    """A process of the broker registers, and serves."""
+    asked = story.invoke("start", f"broker-{broker}")
+    story.register(broker)
+    story.unfence(broker)
+    return story.complete(asked, "ok", {"broker_state": "active", "broker_epoch": 1})
+
+
+def goes(story: LogStory, broker: int = 9) -> Operation:
+    """It is killed and unregistered, which one of the others learns late."""
+    story.op("kill", f"broker-{broker}", None, {"broker_id": broker})
+    asked = takes_off(story, broker)
+    lists(story, "b1", 4, 5)
+    lists(story, "b2", 4, 5, broker)
+    lists(story, "b2", 4, 5)
+    return asked
+
+
+def takes_off(story: LogStory, broker: int = 9, records: int = 1, **more: Any) -> Operation:
+    asked = story.invoke("unregister", f"broker-{broker}")
+    for _ in range(records):
+        story.unregister(broker)
+    return story.complete(asked, more.pop("type", "ok"), None, **more)
+
+
+def lists(story: Story, node: str, *brokers: int, **more: Any) -> Operation:
+    """Who is there, by that broker."""
+    there = [{"id": each, "host": "h", "port": each} for each in brokers]
+    return story.op("list-brokers", None, None, {"brokers": there}, node=node, **more)
 
 
 def clean(then: Callable[[LogStory], None] = lambda story: None) -> LogStory:
@@ -969,6 +1004,254 @@ def test_replicas_that_the_log_does_not_tell_are_unknown() -> None:
     story = moved()
     story.events = []
     assert clause_of(judged(story), "moves").verdict is Verdict.UNKNOWN
+
+
+# --- brokers that are taken off -----------------------------------------------------------
+
+ABSENT = {"type": "fail", "error": "NO", "ext": {"asserts": "absent"}}
+
+
+def with_a_broker() -> LogStory:
+    """As `moved`, and broker 9 is back."""
+    story = moved()
+    serves(story)
+    return story
+
+
+def test_brokers_that_were_to_be_unregistered_are_accepted() -> None:
+    outcome = asked_is_made(moved().run_events())
+    assert_valid(outcome)
+    assert (outcome.figures["unregistered"], outcome.figures["untold"]) == (2, 2)
+
+
+@PLANTED.violation("unregisters broker 9, and nobody asked for that", on=with_a_broker)
+def broker_that_nobody_wanted_off(story: LogStory) -> None:
+    story.unregister(9)
+
+
+@PLANTED.violation("unregisters broker 9", "or not so often", on=with_a_broker)
+def broker_that_is_taken_off_twice(story: LogStory) -> None:
+    takes_off(story, records=2)
+
+
+@PLANTED.violation("unregisters broker 9, and nobody asked for that", on=with_a_broker)
+def broker_that_is_taken_off_though_that_was_refused(story: LogStory) -> None:
+    takes_off(story, type="fail", error="INVALID_REQUEST")
+
+
+@PLANTED.violation("unregisters broker 9, and nobody asked for that", on=with_a_broker)
+def broker_that_is_taken_off_before_anybody_asked(story: LogStory) -> None:
+    story.unregister(9)
+    story.wait(60_000)
+    takes_off(story, records=0)
+
+
+@PLANTED.violation("unregisters broker 8, and nobody asked for that", on=with_a_broker)
+def another_broker_is_taken_off(story: LogStory) -> None:
+    serves(story, 8)
+    asked = story.invoke("unregister", "broker-9")
+    story.unregister(8)
+    story.complete(asked, "ok")
+
+
+@PLANTED.violation("was granted that broker-9 is unregistered", "no record", on=with_a_broker)
+def broker_that_stays_though_it_was_to_go(story: LogStory) -> None:
+    takes_off(story, records=0)
+
+
+@PLANTED.violation("was granted that broker-9 is unregistered", "no record")
+def broker_that_had_gone_before(story: LogStory) -> None:
+    """Nothing was left to be granted."""
+    takes_off(story, records=0)
+
+
+@PLANTED.violation("was refused, since broker-9 is not registered; it served", on=with_a_broker)
+def broker_that_is_said_to_be_none(story: LogStory) -> None:
+    takes_off(story, records=0, **ABSENT)
+
+
+@PLANTED.violation("was refused, since broker-9 is not registered; it served", on=with_a_broker)
+def broker_that_went_by_itself_is_said_to_be_none(story: LogStory) -> None:
+    story.op("drain", "broker-9", None, {"reason": None})
+    takes_off(story, records=0, type="fail", error="INVALID_REQUEST")
+    takes_off(story, records=0, **ABSENT)
+
+
+@PLANTED.violation("b1 tells of broker 9", "s after that was unregistered", on=with_a_broker)
+def broker_that_is_told_of_for_long(story: LogStory) -> None:
+    goes(story)
+    serves(story)
+    story.op("kill", "broker-9", None, {"broker_id": 9})
+    takes_off(story)
+    lists(story, "b1", 4, 9)
+    story.wait(8_000)
+    lists(story, "b1", 4, 9)
+
+
+@PLANTED.violation("b2 tells of broker 9", "s after that was unregistered")
+def broker_that_is_told_of_again(story: LogStory) -> None:
+    lists(story, "b2", 4, 9)
+
+
+def test_brokers_that_come_and_go_are_accepted() -> None:
+    """Unregistered before it was ever there, twice, by a lost request, and while it may be back."""
+    story = moved()
+    takes_off(story, records=0, **ABSENT)
+    lost = takes_off(story, records=0, type="info", error="CLIENT_TIMED_OUT")
+    serves(story)
+    takes_off(story, records=0, **ABSENT)
+    story.unregister(9)
+    assert not lost.ok
+    serves(story)
+    lists(story, "b1", 4, 9)
+    goes(story)
+    takes_off(story, records=0, **ABSENT)
+    takes_off(story, 99, records=0, **ABSENT)
+    assert_valid(asked_is_made(story.run_events()))
+
+
+@pytest.mark.parametrize("end", ["bounce", "drain"])
+def test_a_refusal_is_right_while_another_one_may_have_taken_it_off(end: str) -> None:
+    story = with_a_broker()
+    other = story.invoke("unregister", "broker-9")
+    story.op(end, "broker-9", None, {})
+    takes_off(story, records=0, **ABSENT)
+    story.complete(other, "info")
+    assert_valid(asked_is_made(story.run_events()))
+
+
+def test_a_refusal_that_may_have_followed_its_own_effect_is_right() -> None:
+    story = with_a_broker()
+    takes_off(story, records=0, **(ABSENT | {"type": "info"}))
+    takes_off(story, records=0, type="fail", error="INVALID_REQUEST")
+    assert_valid(asked_is_made(story.run_events()))
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "found"), [(None, 1), (["request-ids"], 1), (["feature-levels"], 0)]
+)
+def test_without_ids_a_lost_request_may_be_carried_out_again(
+    capabilities: list[str] | None, found: int
+) -> None:
+    story = with_a_broker()
+    story.plan = {**story.plan, **({} if capabilities is None else {"capabilities": capabilities})}
+    takes_off(story, type="info", error="CLIENT_TIMED_OUT")
+    serves(story)
+    story.unregister(9)
+    messages = [each.message for each in asked_is_made(story.run_events()).findings]
+    assert sum("or not so often" in each for each in messages) == found
+
+
+def test_one_that_was_granted_is_not_carried_out_again() -> None:
+    story = with_a_broker()
+    story.plan = {**story.plan, "capabilities": []}
+    takes_off(story)
+    serves(story)
+    story.unregister(9)
+    assert_invalid(asked_is_made(story.run_events()), "or not so often")
+
+
+def test_what_was_granted_comes_before_what_may_have_been() -> None:
+    """One record, and of two requests one has to have it, whichever was asked for first."""
+    story = with_a_broker()
+    takes_off(story, records=0, type="info", error="CLIENT_TIMED_OUT")
+    takes_off(story)
+    assert_valid(asked_is_made(story.run_events()))
+
+
+def test_a_record_may_be_where_nobody_tells_of_the_log() -> None:
+    story = with_a_broker()
+    untold = story.record("NoOpRecord")
+    takes_off(story, records=0)
+    story.record("NoOpRecord")
+    events = story.run_events()
+    assert_invalid(asked_is_made(events), "the log has no record")
+    known = [each for each in events.of(Evidence) if getattr(each, "offset", -1) != untold]
+    assert_valid(asked_is_made(replace(events, evidence=known)))
+
+
+def test_a_broker_that_the_log_never_had_is_not_missed_in_it() -> None:
+    story = moved()
+    takes_off(story, 99, records=0)
+    assert_valid(asked_is_made(story.run_events()))
+
+
+@pytest.mark.parametrize("capabilities", [None, []])
+def test_unregistrations_without_a_log(capabilities: list[str] | None) -> None:
+    story = moved()
+    story.events = []
+    story.plan = {**story.plan, **({} if capabilities is None else {"capabilities": capabilities})}
+    result = clause_of(judged(story), "unregistered")
+    assert result.verdict is (Verdict.UNKNOWN if capabilities is None else None)
+
+
+def test_nobody_wanted_a_broker_off() -> None:
+    for name in APART:
+        assert why_none(clean(), name) == "nobody asked to unregister a broker"
+
+
+def test_where_nothing_was_granted_there_was_no_occasion() -> None:
+    story = clean()
+    serves(story)
+    story.op("kill", "broker-9", None, {"broker_id": 9})
+    takes_off(story, records=0, type="fail", error="INVALID_REQUEST")
+    lists(story, "b1", 4)
+    lists(story, "b2", 4)
+    assert why_none(story, "unregistered") == "no broker was unregistered for sure"
+    assert "hardly a broker was asked" in why_none(story, "untold")
+
+
+def test_topics_need_not_be_asked_for() -> None:
+    """What is about brokers is judged all the same."""
+    story = LogStory(readers=("c1",))
+    story.final()
+    serves(story)
+    goes(story)
+    applied = {each.name: each.verdict for each in judged(story).clauses}
+    assert {name for name, verdict in applied.items() if verdict is not None} == set(APART)
+
+
+def told_by(*nodes: str, settled: bool = True, before: str = "kill", wait_s: float = 0) -> Story:
+    """These tell of broker 9 when it was unregistered, so long ago."""
+    story = LogStory(readers=("c1",))
+    create(story, "t", ASKED, TOPIC)
+    story.final(settled=settled)
+    serves(story)
+    story.op(before, "broker-9", None, {})
+    takes_off(story)
+    story.wait(1000 * wait_s)
+    for node in nodes:
+        lists(story, node, 4, 9)
+    return story
+
+
+@pytest.mark.parametrize(
+    ("story", "verdict"),
+    [
+        (told_by("b1", "b2"), Verdict.UNKNOWN),
+        (told_by("b1", "b2", wait_s=9), Verdict.INVALID),
+        (told_by("b1", "b2", wait_s=9, before="drain"), Verdict.INVALID),
+        (told_by("b1", "b2", wait_s=9, settled=False), None),
+        (told_by("b1", "b2", wait_s=9, before="bounce"), None),
+        (told_by("b1", wait_s=1), None),
+        (told_by(wait_s=9), None),
+    ],
+    ids=["at once", "late", "drained", "unsettled", "it runs", "one broker", "nobody"],
+)
+def test_brokers_have_some_time_to_learn_that_one_is_gone(
+    story: Story, verdict: Verdict | None
+) -> None:
+    assert clause_of(judged(story), "untold").verdict is verdict
+
+
+def test_who_was_told_before_and_who_refuses_tell_nothing() -> None:
+    story = told_by(wait_s=9)
+    lists(story, "b1", type="fail", error="CLIENT_TIMED_OUT")
+    late = story.invoke("list-brokers", None, node="b2")
+    serves(story)
+    there = [{"id": 9, "host": "h", "port": 9}]
+    story.complete(late, "ok", {"brokers": there})
+    assert "hardly a broker was asked" in why_none(story, "untold")
 
 
 # --- what looks alarming, and is right ----------------------------------------------------

@@ -842,7 +842,7 @@ def test_run_in_which_hardly_anything_happened_is_unknown() -> None:
         assert verdict is Verdict.VALID or "63 of all (90 at least)" in outcome.note
 
 
-@pytest.mark.parametrize("act", ["start", "restart", "drain", "bounce", "replace"])
+@pytest.mark.parametrize("act", ["start", "restart", "drain", "kill", "bounce", "replace"])
 def test_acts_that_are_not_done_in_time_are_no_unavailability(act: str) -> None:
     story = busy()
     for _ in range(40):

@@ -30,7 +30,11 @@ def test_nothing_was_done_to_a_broker() -> None:
 
 
 @pytest.mark.parametrize(
-    "f", ["start", "restart", "drain", "bounce", "replace", "alter-isr", "nothing"]
+    "f",
+    [
+        *("start", "restart", "drain", "kill", "bounce", "replace"),
+        *("unregister", "alter-isr", "nothing"),
+    ],
 )
 def test_what_is_done_to_a_broker_or_an_isr_is_a_reason(f: str) -> None:
     story = quiet()

@@ -118,7 +118,7 @@ def test_where_nothing_stood_still_the_longest_stall_is_none() -> None:
     assert process_health(story.run_events()).figures["max_stall_ms"] == 0
 
 
-@pytest.mark.parametrize("f", ["drain", "bounce", "replace", "restart", "start"])
+@pytest.mark.parametrize("f", ["drain", "kill", "bounce", "replace", "restart", "start"])
 def test_what_ends_processes_on_purpose_excuses_their_end(f: str) -> None:
     """Within a second before or after; of that process alone."""
     for key, ms, is_excused in (

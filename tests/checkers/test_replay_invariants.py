@@ -105,6 +105,13 @@ PLANTED = Plants.of(
             story.new_partition([4, 6], 1, topic_id=OTHER, isr=[4]),
             story.isr([4, 6], 4, 1, topic_id=OTHER),
         ),
+        f"adds broker 7 to {OTHER}/1, which is not registered": lambda story: (
+            story.new_partition([4, 7], 1, topic_id=OTHER, isr=[4]),
+            story.isr([4, 7], 4, 1, topic_id=OTHER),
+        ),
+        f"gives {OTHER}/1 to broker 7, which is not registered": lambda story: story.new_partition(
+            [7, 4], 1, topic_id=OTHER
+        ),
         "adds broker 9 to": lambda story: story.new_partition([9, 4], 1, topic_id=OTHER),
         "gives 22222222-2222-2222-2222-222222222222/1 to broker 6": lambda story: (
             story.new_partition([6, 4], 1, topic_id=OTHER)

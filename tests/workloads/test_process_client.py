@@ -12,8 +12,17 @@ import pytest
 
 from framework.history.event import Invocation
 from nodes.kraft.adapter.dialect import DIALECT
-from workloads.kafka.operations.processes import ProcessState
-from workloads.process_client import EXIT_S, ProcessClient, _bounce, _drain, _replace, _start, turn
+from workloads.kafka.operations.processes import Killed, ProcessState
+from workloads.process_client import (
+    EXIT_S,
+    ProcessClient,
+    _bounce,
+    _drain,
+    _kill,
+    _replace,
+    _start,
+    turn,
+)
 
 NEVER_S = 1e12
 
@@ -93,6 +102,13 @@ def test_a_drain_says_whether_the_broker_was_let_go(
 def test_a_start_waits_for_whichever_process_has_the_id(slots: list[Slot], serves: str) -> None:
     assert _start(slots, NEVER_S).incarnation == serves  # type: ignore[arg-type]
     assert [slot.slot for slot in slots if slot.runs] in ([serves], ["a", "b"])
+
+
+@pytest.mark.parametrize("runs", [(True, True), (False, True), (False, False)])
+def test_a_kill_leaves_no_process_of_the_id(runs: tuple[bool, ...]) -> None:
+    slots = [Slot(None, runs=each) for each in runs]
+    assert _kill(slots, OVER_S) == Killed(301)  # type: ignore[arg-type]
+    assert not any(slot.running() for slot in slots)
 
 
 OVER_S = 0.0

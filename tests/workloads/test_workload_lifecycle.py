@@ -1,10 +1,12 @@
 """The `lifecycle` workload's schedule; its brokers are shown by the runs in tests/end_to_end."""
 
+import itertools
 import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from histories import CAPABILITIES, pairs
 
 from framework.generators import clients, simulate, stagger, time_limit
@@ -15,6 +17,8 @@ from workloads.kafka.operations.brokers import broker_of
 from workloads.lifecycle import (
     LAST,
     LAST_VALUES,
+    LOOK_S,
+    LOOKS,
     PATIENCE,
     SETTLE_NS,
     SHARED,
@@ -40,11 +44,18 @@ class Operator:
             ends = {"high_watermark": 0, "log_start": 0, "position": 0}
             nothing = {**op.value, **ends, "records": [], "leader_epoch": 0}
             return 20_000_000, replace(op, type="ok", value=nothing)
-        if op.f in ("create", "describe", "produce", "list-offsets"):
+        if op.f in ("create", "describe", "produce", "list-offsets", "unregister"):
             return 20_000_000, replace(op, type="ok")
+        if op.f == "list-brokers":
+            there = [{"id": each, "host": "h", "port": 1} for each in self.told(op)]
+            return 20_000_000, replace(op, type="ok", value={"brokers": there})
         if self.rng.random() < self.fail:
             return 8_000_000_000, replace(op, type="info", error=("TIMED_OUT", ""))
         return self.rng.randrange(10**9, 3 * 10**9), replace(op, type="ok", value={})
+
+    def told(self, op: Event) -> Sequence[int]:
+        """Who is there, by the broker that is asked."""
+        return (4, 5, 6)
 
 
 NODES = tuple(
@@ -72,7 +83,7 @@ def run(
 
 def test_every_operation_happens_to_every_broker() -> None:
     done = Counter((op.f, str(op.key)) for op, end in pairs(run(Operator())) if end.type == "ok")
-    for f in ("start", "drain", "bounce", "replace"):
+    for f in ("start", "drain", "kill", "bounce", "replace", "unregister"):
         for key in KEYS:
             assert done[f, key] >= 5, done
     assert done["create", TOPIC] == 1 and done["describe", TOPIC] > 50
@@ -105,17 +116,21 @@ def test_one_operation_at_a_time_and_peace_between_them() -> None:
 
 def test_what_is_down_is_started_and_what_is_not_known_restarted() -> None:
     up: dict[str, bool | None] = dict.fromkeys(KEYS, False)
-    waiting = dict.fromkeys(KEYS, 0)
+    waiting, drained = dict.fromkeys(KEYS, 0), dict.fromkeys(KEYS, False)
     seen = Counter[tuple[str, int]]()
     for op, end in pairs(run(Operator(fail=0.5))):
         if op.key not in KEYS:
             continue
         key = str(op.key)
         late = "start" if 0 < waiting[key] <= PATIENCE else "restart"
-        expected = {False: {"start"}, None: {late}, True: {"drain", "bounce", "replace"}}
-        assert op.f in expected[up[key]]
+        down = {"start", "unregister"} if drained[key] else {"start"}
+        running = {"drain", "bounce", "replace", "kill"} if drained[key] else {"drain"}
+        assert op.f in {False: down, None: {late}, True: running}[up[key]]
         seen[op.f, waiting[key]] += 1
-        up[key] = op.f != "drain" if end.type == "ok" else None
+        drained[key] |= op.f == "drain" and end.type == "ok"
+        if op.f == "unregister":
+            continue
+        up[key] = op.f not in ("drain", "kill") if end.type == "ok" else None
         begins = {"start": waiting[key] + 1, "restart": 1}
         waiting[key] = 0 if end.type == "ok" else begins.get(op.f, 0)
     assert seen["restart", 0] > 2, "what ran is not known"
@@ -133,9 +148,11 @@ class Slow:
         key, now = str(op.key), (op.time or 0) / 1e9
         if key not in KEYS:
             return 20_000_000, replace(op, type="ok")
-        if op.f in ("restart", "drain", "bounce", "replace"):
+        if op.f == "unregister":
+            return 20_000_000, replace(op, type="ok")
+        if op.f in ("restart", "drain", "kill", "bounce", "replace"):
             self.serves.pop(key, None)
-        if op.f == "drain":
+        if op.f in ("drain", "kill"):
             return 10**9, replace(op, type="ok", value={})
         left = self.serves.setdefault(key, now + 12) - now
         if left <= 5:
@@ -186,7 +203,7 @@ def test_at_the_end_the_brokers_are_up() -> None:
     )
     up = dict.fromkeys(KEYS, False)
     for op, _ in pairs(history):
-        if op.key in KEYS:
+        if op.key in KEYS and op.f != "unregister":
             up[str(op.key)] = op.f == "start"
     assert all(up.values())
 
@@ -242,6 +259,62 @@ def test_the_broker_that_shares_data_is_never_replaced() -> None:
     assert done["replace", f"broker-{FIRST_ID}"] == 0
     assert done["replace", f"broker-{FIRST_ID + 1}"] > 5
     assert done["drain", f"broker-{FIRST_ID}"] > 5 and done["bounce", f"broker-{FIRST_ID}"] > 5
+
+
+def test_nor_is_it_taken_off_the_cluster() -> None:
+    """As a broker that registers anew it might have to do without what it alone had."""
+    done = Counter((event.f, str(event.key)) for event in run(Operator(), nodes=NODES))
+    for f in ("unregister", "kill"):
+        assert done[f, f"broker-{FIRST_ID}"] == 0 < done[f, f"broker-{FIRST_ID + 1}"]
+
+
+class Remembering(Operator):
+    """One broker tells of another that was unregistered for some more questions."""
+
+    def __init__(self, slow: str, questions: int) -> None:
+        super().__init__()
+        self.left = {slow: questions}
+
+    def told(self, op: Event) -> Sequence[int]:
+        left = self.left.get(str(op.node), 0)
+        self.left[str(op.node)] = left - 1
+        return (4, FIRST_ID + 1) if left > 0 else (4,)
+
+
+def ending(operator: Operator, workload: Lifecycle | None = None) -> list[Event]:
+    options = WorkloadOptions(seed=0, threads=4, rate=5.0, capabilities=CAPABILITIES, nodes=NODES)
+    final = clients((workload or Lifecycle()).final_generator(options))
+    return simulate(final, threads=4, completion=operator)
+
+
+@pytest.mark.parametrize(("questions", "asked"), [(0, 1), (3, 4), (10**6, LOOKS)])
+def test_in_the_end_one_is_killed_and_unregistered_and_looked_for(
+    questions: int, asked: int
+) -> None:
+    key = f"broker-{FIRST_ID + 1}"
+    history = [each for each in ending(Remembering("b5", questions)) if each.type == "invoke"]
+    killed, back = (
+        next(at for at, each in enumerate(history) if each.f == f and each.key == key)
+        for f in ("kill", "unregister")
+    )
+    assert history[back - 1] == history[killed] and history[killed - 1].f == "start"
+    looks = [each for each in history[back:] if each.f == "list-brokers"]
+    assert Counter(each.node for each in looks) == {"b4": 1, "b5": asked, "b6": 1}
+    gaps = [
+        (after.time or 0) - (before.time or 0)
+        for before, after in itertools.pairwise(looks)
+        if before.node == after.node
+    ]
+    assert all(gap >= LOOK_S * 1e9 for gap in gaps)
+    assert history[back + 1 : back + 1 + len(looks)] == looks, "before it is started again"
+    assert ("start", key) in [(each.f, each.key) for each in history[back:]]
+
+
+def test_where_there_is_but_one_extra_broker_none_is_unregistered() -> None:
+    one = Lifecycle(LifecycleOptions(brokers=1))
+    asked = {each.f for each in ending(Operator(), one)}
+    assert asked.isdisjoint({"kill", "unregister", "list-brokers"})
+    assert {"start", "drain", "fetch"} <= asked
 
 
 def test_in_the_end_values_are_produced_while_a_broker_leaves_what_only_it_has_led() -> None:

@@ -11,6 +11,7 @@ from framework.plugins.dialect import AnyExchange, Exchanges, UnexpectedResponse
 from framework.plugins.outcomes import CLIENT_TIMED_OUT, Failure, Ok, Refused, completion
 from framework.plugins.system import Cluster
 from workloads.kafka import (
+    broker_messages,
     configuration_messages,
     feature_messages,
     reassignment_messages,
@@ -38,6 +39,7 @@ class KafkaClient:
         self._exchanges: Exchanges = {
             **EXCHANGES,
             **configuration_messages.EXCHANGES,
+            **broker_messages.EXCHANGES,
             **reassignment_messages.EXCHANGES,
             **feature_messages.EXCHANGES,
             **voter_messages.EXCHANGES,

@@ -341,6 +341,16 @@ _BROKERS: Final = (
         ),
     ),
     Promise(
+        name="unregistered-brokers",
+        says="A broker is taken off the cluster by request, once for each, whether it runs or not, "
+        "and is listed no more until it registers anew",
+        source="KIP-631; ReplicationControlManager.unregisterBroker",
+        asked=_PLAYED,
+        bounded_by="nobody asks older releases for it",
+        capabilities=frozenset({EXTRA_BROKERS}),
+        clauses=of("asked-is-made", "unregistered", "untold"),
+    ),
+    Promise(
         name="caches-follow-the-log",
         says="Brokers answer from what they have applied of the committed log, in its order",
         source="KIP-631, Broker Metadata Management",

@@ -3,7 +3,7 @@
 A create that was refused because the topic exists saw it present, a delete that was refused
 because there is none saw it absent. That holds even though brokers forward both with retries,
 since every attempt carries the id of the one client request and is told what the first attempt
-did (`tags_retries`; docs/node.md).
+did (`tags_retries`; docs/node.md). So it does for who is to unregister a broker that is none.
 
 NOT_CONTROLLER is a failure because the node uses it strictly for "not appended"; where a record
 was appended and its fate is unknown, it answers REQUEST_TIMED_OUT. So does a partition's leader
@@ -60,6 +60,7 @@ OUTCOMES: Final = OutcomeTable(
     asserts={
         ("create", name_of(ErrorCode.topic_already_exists)): PRESENT,
         ("delete", name_of(ErrorCode.unknown_topic_or_partition)): ABSENT,
+        ("unregister", name_of(ErrorCode.broker_id_not_registered)): ABSENT,
         ("heartbeat", name_of(ErrorCode.stale_broker_epoch)): STALE,
         ("alter-isr", name_of(ErrorCode.stale_broker_epoch)): STALE,
         ("fetch", name_of(ErrorCode.offset_out_of_range)): OUT_OF_RANGE,
@@ -77,6 +78,7 @@ OUTCOMES: Final = OutcomeTable(
             "committed",
             "features",
             "reassignments",
+            "list-brokers",
         }
     ),
     tags_retries=True,

@@ -1,5 +1,6 @@
 """What a broker asks of controllers: `heartbeat` (the key is `broker-<id>`) and `alter-isr`
-(`<topic>/<partition>`).
+(`<topic>/<partition>`). What administrators ask of brokers about them, `unregister` (the same key)
+and `list-brokers` (none), has no value.
 
 States are those of `framework.evidence.kinds.BrokerState`: a system has its own words for them.
 The value is the whole request: the same value is the same request, which makes a replay one.

@@ -1,4 +1,4 @@
-"""Extra brokers' processes: `start`, `restart`, `drain`, `bounce`, `replace`. The key is
+"""Extra brokers' processes: `start`, `restart`, `drain`, `kill`, `bounce`, `replace`. The key is
 `broker-<id>`."""
 
 from __future__ import annotations
@@ -32,6 +32,13 @@ class Drained(Value):
     reason: str | None
     granted: bool | None = omitted()
     broker_id: int | None = omitted()
+
+
+@dataclass(frozen=True, slots=True)
+class Killed(Value):
+    """`broker_id`: whose process it was."""
+
+    broker_id: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
