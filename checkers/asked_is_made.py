@@ -13,7 +13,8 @@ and in the end nodes tell what was granted. Some change configurations, of topic
 the log has those that were acknowledged, and no others than were asked for, and in the end each
 setting is what a change asked for, or the create, that may have been the last one. Some take a
 broker off the cluster: each record of that is one that somebody asked for, each that was granted
-has its record, and once the cluster has settled nobody tells of that broker until it is back.
+has its record, and once the cluster has settled nobody tells of that broker until it is back. Some
+have preferred leaders elected: each time that this was granted the log has it.
 """
 
 from collections import Counter, defaultdict
@@ -40,6 +41,7 @@ from checkers.folds.configured import (
     may_be,
 )
 from checkers.folds.disk_logs import DISK_KINDS
+from checkers.folds.elected import ELECT, elected, hardly_asked
 from checkers.folds.levels import (
     FEATURES,
     UPDATE,
@@ -92,6 +94,7 @@ FS: Final = (
     UPDATE,
     *CHANGES,
     *UNREGISTERS,
+    ELECT,
 )
 
 ANSWERS: Final = Clause(
@@ -208,6 +211,20 @@ UNTOLD: Final = Clause(
     "had been for long",
 )
 
+ELECTED: Final = Clause(
+    name="elected",
+    says="Each election of a preferred leader that was granted is a record of its own by which a "
+    "partition's first replica becomes its leader, and none is refused as needless while another "
+    "one leads",
+    compares="elections that were granted, or refused as needless, held against the log",
+    floor=2,
+    because="of one record one election may be made, and two be granted",
+    sources=(CLIENTS, LEDGER, DISKS, EVENTS),
+    blind="a record that the controller made of its own accord at that time; refusals for another "
+    "reason; where a deposed controller may refuse by what it knew, who led before; a log whose "
+    "begin nobody has",
+)
+
 CLAUSES: Final = (
     ANSWERS,
     READS,
@@ -220,6 +237,7 @@ CLAUSES: Final = (
     BROKERS,
     UNREGISTERED,
     UNTOLD,
+    ELECTED,
 )
 
 _BESIDE: Final = (OtherChange, EligibleForgotten, VotersNamed)
@@ -300,6 +318,8 @@ def asked_is_made(events: RunEvents) -> Outcome:
     moved = [*_moved(wishes, log, seen), *_arrived(events, wishes, seen)]
     changed = _changed(events, log, changes, seen)
     every = [*findings.values(), *moved, *_levels(events, seen), *changed]
+    seen[ELECTED.name], elections = elected(events, log)
+    every += (replace(each, clause=ELECTED.name) for each in elections)
     counts: dict[str, Count] = {each.name: seen[each.name] for each in CLAUSES}
     for judged, (count, found) in (
         (UNREGISTERED, taken_off(events, log)),
@@ -322,9 +342,11 @@ def _no_occasion(events: RunEvents, wishes: Wishes, seen: Mapping[str, int]) -> 
         few = (each.name for each in (ANSWERS, LOGGED) if seen[each.name] == 1)
         found |= dict.fromkeys(few, "clients asked for one topic alone")
     if why := unshown(events.plan, Change):
-        found |= {LOGGED.name: why, MOVED.name: why, CHANGED.name: why}
+        found |= {LOGGED.name: why, MOVED.name: why, CHANGED.name: why, ELECTED.name: why}
     found |= _nothing_moved(events, wishes, seen)
     found |= _nothing_changed(events, seen)
+    if why := hardly_asked(events.operations):
+        found[ELECTED.name] = why
     if asked.isdisjoint({FEATURES, UPDATE}):
         found[LEVELS.name] = "nobody asked for levels of features"
     if "describe-configs" not in asked:
@@ -746,4 +768,11 @@ class AskedIsMade(RunChecker):
     )
     requires = frozenset({"topic-operations"})
     clauses = CLAUSES
-    check_run = RunCheck(asked_is_made, evidence=(Change,), disk=DISK_KINDS, fs=FS, nemesis=True)
+    check_run = RunCheck(
+        asked_is_made,
+        evidence=(Change,),
+        disk=DISK_KINDS,
+        fs=FS,
+        observations=True,
+        nemesis=True,
+    )

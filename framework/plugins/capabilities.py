@@ -12,6 +12,7 @@ from typing import Final, Protocol
 WATCHED_LOG: Final = "watched-metadata-log"
 BROKER_LEASES: Final = "broker-leases"
 REASSIGNMENTS: Final = "partition-reassignments"
+ELECTIONS: Final = "preferred-elections"
 KEPT_LOG_STARTS: Final = "kept-log-starts"
 FEATURE_LEVELS: Final = "feature-levels"
 CHANGING_CONFIGS: Final = "changing-configs"
@@ -30,6 +31,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     BROKER_LEASES: "brokers that serve clients under a lease alone",
     "data-plane": "partitions that are produced to and fetched from",
     REASSIGNMENTS: "partitions that administrators give other replicas",
+    ELECTIONS: "partitions whose leadership administrators give back to the first replica",
     KEPT_LOG_STARTS: "deletes of records that outlive kills and elections once acknowledged",
     CHANGING_CONFIGS: "configurations of topics and brokers that administrators change",
     CONFIGS_AT_ANY_BROKER: "changes of a broker's configuration that every other one takes, too",

@@ -26,6 +26,8 @@ STALE: Final = "stale"
 """A refusal of whoever asks: his epoch is over."""
 OUT_OF_RANGE: Final = "out-of-range"
 """A refusal of a place from which to read: nothing is there, or nothing any more."""
+NEEDLESS: Final = "needless"
+"""A refusal of what is so already."""
 OF_THE_ASKER: Final = frozenset({STALE, OUT_OF_RANGE})
 """They say what is wrong with the request; others, how the object is."""
 

@@ -20,7 +20,14 @@ from typing import Final
 
 from kio.schema.errors import ErrorCode
 
-from framework.plugins.outcomes import ABSENT, OUT_OF_RANGE, PRESENT, STALE, OutcomeTable
+from framework.plugins.outcomes import (
+    ABSENT,
+    NEEDLESS,
+    OUT_OF_RANGE,
+    PRESENT,
+    STALE,
+    OutcomeTable,
+)
 from nodes.adapting.codes import STALE_MEMBERS, name_of
 
 _STATIC: Final = (
@@ -73,6 +80,7 @@ OUTCOMES: Final = OutcomeTable(
         ("heartbeat", name_of(ErrorCode.stale_broker_epoch)): STALE,
         ("alter-isr", name_of(ErrorCode.stale_broker_epoch)): STALE,
         ("fetch", name_of(ErrorCode.offset_out_of_range)): OUT_OF_RANGE,
+        ("elect", name_of(ErrorCode.election_not_needed)): NEEDLESS,
         **STALE_MEMBERS,
     },
     reads=frozenset(

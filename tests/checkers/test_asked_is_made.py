@@ -21,6 +21,7 @@ from framework.evidence.changes import Change, EligibleForgotten, VotersNamed
 from framework.evidence.kinds import Evidence
 from framework.history.event import CompletionType
 from framework.history.pairing import Operation
+from framework.plugins.outcomes import NEEDLESS
 from framework.verdict import Verdict
 
 ASKED = {"partitions": 2, "replication": 2, "configs": [["retention.ms", "60000"]]}
@@ -30,9 +31,11 @@ NEXT = "44444444-4444-4444-4444-444444444444"
 FIFTH = "55555555-5555-5555-5555-555555555555"
 MOVED = "77777777-7777-7777-7777-777777777777"
 CHANGED = "88888888-8888-8888-8888-888888888888"
+LED = "99999999-9999-9999-9999-999999999999"
+VOTERS = ("c1", "c2", "c3")
 APART = ("unregistered", "untold")
 """Clauses that are not about topics."""
-STILL = ("moves", "moved", "levels", "changes", "broker-configurations", *APART)
+STILL = ("moves", "moved", "levels", "changes", "broker-configurations", *APART, "elected")
 """Clauses of which there is nothing to say where nobody asked for more than topics."""
 PLACED = {"assignment": [[5, 4], [4, 5]]}
 
@@ -139,11 +142,15 @@ def changed() -> LogStory:
 
 
 def moved() -> LogStory:
-    """All that there is to be right: other replicas, levels of features, configurations, and a
-    broker less."""
+    """All that there is to be right: other replicas, levels of features, configurations,
+    elections, and a broker less."""
 
     def during(story: LogStory) -> None:
         moves(story)
+        asked = story.invoke("elect", "m/0")
+        story.isr([6, 5], 6, 0, MOVED)
+        story.complete(asked)
+        needless(story, "m/0")
         changes(story)
 
     story = clean(during)
@@ -1252,6 +1259,114 @@ def test_who_was_told_before_and_who_refuses_tell_nothing() -> None:
     there = [{"id": 9, "host": "h", "port": 9}]
     story.complete(late, "ok", {"brokers": there})
     assert "hardly a broker was asked" in why_none(story, "untold")
+
+
+# --- preferred leaders --------------------------------------------------------------------
+
+
+def elect(story: Story, key: str = "e/0", **more: Any) -> Operation:
+    return story.op("elect", key, None, None, **more)
+
+
+def needless(story: Story, key: str = "e/0") -> Operation:
+    return elect(story, key, type="fail", error="NO", ext={"asserts": NEEDLESS})
+
+
+def granted(story: LogStory, isr: list[int], leader: int, number: int = 0) -> None:
+    asked = story.invoke("elect", f"e/{number}")
+    story.isr(isr, leader, number, LED)
+    story.complete(asked)
+
+
+def elections() -> LogStory:
+    """e/0 is led by another one, given back, given other replicas and elected again; e/1 is given
+    back by the controller alone, which two clients had asked for in vain, and e is made again."""
+    story = LogStory(readers=("c1",), keepers=VOTERS)
+    create(story, "e", {"assignment": MADE}, LED)
+    logged(story, "e", LED, *MADE)
+    needless(story)
+    story.isr([5], 5, 0, LED)
+    elect(story, type="fail", error="NOT_THERE")
+    story.isr([4, 5], 5, 0, LED)
+    granted(story, [4, 5], 4)
+    needless(story)
+    story.op("reassign", "e/0", {"replicas": [5, 4]}, None)
+    story.move([5, 4], 0, LED, leader=4)
+    granted(story, [5, 4], 5)
+    story.isr([5, 4], 4, 1, LED)
+    elect(story, "e/1", type="info", error="CLIENT_TIMED_OUT")
+    story.isr([5, 4], 5, 1, LED)
+    elect(story, "e/1", type="info", error="CLIENT_TIMED_OUT")
+    story.drop("e", LED)
+    create(story, "e", {"assignment": MADE}, MOVED)
+    logged(story, "e", MOVED, *MADE)
+    needless(story)
+    story.wait(60_000)
+    return story
+
+
+def test_elections_of_which_the_log_has_each_are_accepted() -> None:
+    story = elections()
+    outcome = asked_is_made(story.run_events())
+    assert_valid(outcome)
+    assert outcome.figures["elected"] == 5
+    assert clause_of(judged(story), "elected").verdict is Verdict.VALID
+    story.events = []
+    assert asked_is_made(story.run_events()).figures["elected"] == 5, "disks are enough"
+
+
+@PLANTED.violation("granted an election of e/0", "no record is left", on=elections)
+def election_that_was_granted_and_forgotten(story: LogStory) -> None:
+    elect(story)
+
+
+@PLANTED.violation("granted an election of e/0", "3 elections were granted", on=elections)
+def two_elections_that_were_granted_for_one_record(story: LogStory) -> None:
+    story.events = []
+    elect(story)
+
+
+@PLANTED.violation("granted an election of e/0", "no record is left", on=elections)
+def election_of_another_than_the_first_replica(story: LogStory) -> None:
+    story.isr([4, 5], 4, 0, MOVED)
+    story.wait(60_000)
+    asked = story.invoke("elect", "e/0")
+    story.isr([4, 5], 5, 0, MOVED)
+    story.complete(asked)
+
+
+@PLANTED.violation("granted an election of f/0", "the leader by no record", on=elections)
+def election_of_a_partition_that_nobody_made(story: LogStory) -> None:
+    elect(story, "f/0")
+
+
+@PLANTED.violation("an election of g/0, was refused as needless", "no record", on=elections)
+def election_that_was_refused_where_the_first_replica_never_led(story: LogStory) -> None:
+    create(story, "g", {"assignment": [[4, 5]]}, FIFTH)
+    story.topic("g", FIFTH)
+    story.new_partition([4, 5], 0, FIFTH, leader=5)
+    needless(story, "g/0")
+
+
+@PLANTED.violation("an election of e/0, was refused as needless", on=elections)
+def election_that_was_refused_though_another_one_led(story: LogStory) -> None:
+    """By a controller that knows whether it leads."""
+    story.plan = {**story.plan, "capabilities": ["linearizable-topic-read"]}
+    story.isr([4, 5], 5, 0, MOVED)
+    story.wait(60_000)
+    needless(story)
+
+
+def test_without_elections_there_was_no_occasion() -> None:
+    assert "nobody asked for an election" in why_none(clean(), "elected")
+
+
+def test_elections_that_the_log_does_not_tell_are_unknown() -> None:
+    story = elections()
+    story.keepers = ()
+    story.disks.evidence.clear()
+    story.events = []
+    assert clause_of(judged(story), "elected").verdict is Verdict.UNKNOWN
 
 
 # --- what looks alarming, and is right ----------------------------------------------------

@@ -13,6 +13,7 @@ from framework.plugins.system import Cluster
 from workloads.kafka import (
     broker_messages,
     configuration_messages,
+    election_messages,
     feature_messages,
     reassignment_messages,
     voter_messages,
@@ -41,6 +42,7 @@ class KafkaClient:
             **configuration_messages.EXCHANGES,
             **broker_messages.EXCHANGES,
             **reassignment_messages.EXCHANGES,
+            **election_messages.EXCHANGES,
             **feature_messages.EXCHANGES,
             **voter_messages.EXCHANGES,
             **dialect.exchanges,

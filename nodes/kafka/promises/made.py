@@ -3,7 +3,12 @@ of brokers, and of what it leaves on disks."""
 
 from typing import Final
 
-from framework.plugins.capabilities import CHANGING_CONFIGS, CHANGING_VOTERS, WATCHED_LOG
+from framework.plugins.capabilities import (
+    CHANGING_CONFIGS,
+    CHANGING_VOTERS,
+    ELECTIONS,
+    WATCHED_LOG,
+)
 from nodes.disk_evidence.disk import GIVEN
 from nodes.kafka.promises.rules import ELIGIBLE_LEADERS
 from nodes.kafka.promises.terms import Bounds, Promise, of
@@ -155,6 +160,14 @@ _TOPICS: Final = (
         says="A topic has an id that no other one ever has",
         source="KIP-516",
         clauses=of("identity-uniqueness", "topic-ids"),
+    ),
+    Promise(
+        name="preferred-elections",
+        says="A partition is given back to its first replica where an administrator asks for that, "
+        "or it led already",
+        source="KIP-460; ReplicationControlManager.electLeader",
+        capabilities=frozenset({ELECTIONS}),
+        clauses=of("asked-is-made", "elected"),
     ),
 )
 _QUORUM: Final = (

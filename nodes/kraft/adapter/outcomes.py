@@ -17,7 +17,14 @@ from typing import Final
 
 from kio.schema.errors import ErrorCode
 
-from framework.plugins.outcomes import ABSENT, OUT_OF_RANGE, PRESENT, STALE, OutcomeTable
+from framework.plugins.outcomes import (
+    ABSENT,
+    NEEDLESS,
+    OUT_OF_RANGE,
+    PRESENT,
+    STALE,
+    OutcomeTable,
+)
 from nodes.adapting.codes import STALE_MEMBERS, name_of
 
 _FAILS: Final = (
@@ -53,6 +60,8 @@ _FAILS: Final = (
     ErrorCode.fenced_instance_id,
     ErrorCode.rebalance_in_progress,
     ErrorCode.no_reassignment_in_progress,
+    ErrorCode.preferred_leader_not_available,
+    ErrorCode.election_not_needed,
 )
 
 OUTCOMES: Final = OutcomeTable(
@@ -64,6 +73,7 @@ OUTCOMES: Final = OutcomeTable(
         ("heartbeat", name_of(ErrorCode.stale_broker_epoch)): STALE,
         ("alter-isr", name_of(ErrorCode.stale_broker_epoch)): STALE,
         ("fetch", name_of(ErrorCode.offset_out_of_range)): OUT_OF_RANGE,
+        ("elect", name_of(ErrorCode.election_not_needed)): NEEDLESS,
         **STALE_MEMBERS,
     },
     reads=frozenset(

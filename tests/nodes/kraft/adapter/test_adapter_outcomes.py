@@ -23,7 +23,9 @@ FAIL = {
     *range(35, 43),
     74,
     77,
+    80,
     82,
+    84,
     85,
     95,
     96,
@@ -75,6 +77,7 @@ ASSERTS = {
     ("heartbeat", 77): "stale",
     ("alter-isr", 77): "stale",
     ("fetch", 1): "out-of-range",
+    ("elect", 84): "needless",
     ("commit", 22): "stale",
     ("commit", 25): "stale",
     ("commit", 82): "stale",
@@ -85,7 +88,7 @@ ASSERTS = {
 
 
 @pytest.mark.parametrize(
-    "f", ["create", "delete", "heartbeat", "alter-isr", "fetch", "commit", "beat"]
+    "f", ["create", "delete", "heartbeat", "alter-isr", "fetch", "elect", "commit", "beat"]
 )
 def test_what_failures_say_in_words_of_all_systems(f: str) -> None:
     for code in set(ErrorCode) - {ErrorCode.none}:
