@@ -4,6 +4,9 @@ Each value is unique, so that the final reads say what became of every produce. 
 idempotent or not, and ask for all, one or no acknowledgements; consumers go on from where they
 were, and now and then seek. At the end every partition is read from its beginning.
 
+Where the system can, partitions are given other replicas meanwhile, and those that have another
+leader than the first one are given back to it.
+
 Now and then some of a partition's oldest records are deleted: half of what is known to be
 committed at most, so that enough is left to read.
 
@@ -35,11 +38,11 @@ from framework.generators import (
     sleep,
 )
 from framework.history.event import Event, Invocation, Process
-from framework.plugins.capabilities import DATA_FLOODS, REASSIGNMENTS
-from framework.plugins.outcomes import OUT_OF_RANGE, PRESENT
+from framework.plugins.capabilities import DATA_FLOODS, ELECTIONS, REASSIGNMENTS
+from framework.plugins.outcomes import NEEDLESS, OUT_OF_RANGE, PRESENT
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client, WorkloadOptions
-from workloads.base import ATTEMPTS, KafkaWorkload
+from workloads.base import ATTEMPTS, FinalReads, KafkaWorkload
 from workloads.kafka.flood_client import FloodClient
 from workloads.kafka.log_client import LogClient
 from workloads.kafka.operations.floods import Flood
@@ -76,6 +79,10 @@ MOVE_EVERY_NS: Final = 1_500_000_000
 CANCEL_SHARE: Final = 0.15
 FEWEST: Final = 2
 """Replicas to which a partition is moved that has more: an ISR of two stays possible."""
+ELECT_EVERY_NS: Final = 2_000_000_000
+"""Between two elections of a preferred leader, as long as there may be another one somewhere."""
+DISPLACED_SHARE: Final = 0.5
+"""Of the elections, of those partitions alone."""
 PEACE_S: Final = 0.25
 LOOKS: Final = 40
 """In the end, how often it is asked whether all moves are through, and after how long."""
@@ -89,8 +96,9 @@ class LogOptions:
     """`partitions`, `replicas`: of each topic. `flood`: connections to each broker with a produce
     under way on each; 0: no floods. `flood_s`: how long a flood lasts; before each there is none
     for `QUIET` times as long. `flood_anew`: each flood has a topic of its own, which is deleted
-    right behind it. `moves`: replicas are changed meanwhile, where the system can.
-    `delete_every_s`: between two deletes of some partition's oldest records; 0: none."""
+    right behind it. `moves`: replicas are changed meanwhile, where the system can; `elections`:
+    preferred leaders are elected. `delete_every_s`: between two deletes of some partition's oldest
+    records; 0: none."""
 
     topics: int = 2
     partitions: int = 2
@@ -99,6 +107,7 @@ class LogOptions:
     flood_s: float = 4.0
     flood_anew: bool = False
     moves: bool = True
+    elections: bool = True
     delete_every_s: float = 3.0
 
     def __post_init__(self) -> None:
@@ -152,7 +161,10 @@ class Log(KafkaWorkload):
         count = len(brokers(options.nodes))
         topics = self._options.created(count)
         operations = LogOperations(
-            options=self._options, topics=topics, brokers=self._movable(options)
+            options=self._options,
+            topics=topics,
+            brokers=self._movable(options),
+            elects=self._elects(options),
         )
         if not self._options.flood:
             return operations
@@ -172,10 +184,23 @@ class Log(KafkaWorkload):
         ids = sorted(spec.ids[BROKER] for spec in options.nodes if BROKER in spec.roles)
         return ids if len(ids) > FEWEST else ()
 
+    def _elects(self, options: WorkloadOptions) -> bool:
+        """Whether preferred leaders are elected: of one replica there is no other one."""
+        able = ELECTIONS in options.capabilities and self._options.replicas > 1
+        return able and self._options.elections
+
     def final_generator(self, options: WorkloadOptions) -> Generator:
-        """All of every partition, and the topics, once no replicas are being changed."""
-        moves: Sequence[Generator] = [AtRest()] if self._movable(options) else []
-        return phases(*moves, final_fetches(self._options.keys), super().final_generator(options))
+        """All of every partition, and the topics, once no replicas are being changed, and leaders
+        that were just elected know what is committed: until then they tell no latest offset
+        (KIP-207), and give too little to who fetches."""
+        peace: list[Generator] = [AtRest()] if self._movable(options) else []
+        if self._elects(options):
+            latest = ListOffsets("latest").to_json()
+            peace.append(FinalReads(names=self._keys, f="list-offsets", value=latest))
+        return phases(*peace, final_fetches(self._options.keys), super().final_generator(options))
+
+    def _keys(self) -> Sequence[str]:
+        return self._options.keys
 
     def client(self, cluster: Cluster, thread: int) -> Client:
         client = LogClient(cluster, thread, self._started)
@@ -204,8 +229,10 @@ class LogOperations:
     """Endless. `positions`: how far each consumer is; `reading`: who has a fetch under way, for
     a consumer waits for one before it sends the next; `lost`: consumers whose position is no
     longer in the log; `topics`: those to create first. `brokers`: between which partitions are
-    moved, the next time at `move_at_ns`. `begins`: up to where each partition's records were to be
-    deleted; `committed`: what of it was shown to be; the next delete is at `delete_at_ns`."""
+    moved, the next time at `move_at_ns`. `elects`: preferred leaders are elected, the next time at
+    `elect_at_ns`; `displaced`: partitions that may have another leader. `begins`: up to where each
+    partition's records were to be deleted; `committed`: what of it was shown to be; the next delete
+    is at `delete_at_ns`."""
 
     options: LogOptions
     topics: Mapping[str, CreateTopic] = field(default_factory=dict)
@@ -215,6 +242,9 @@ class LogOperations:
     lost: frozenset[Reader] = frozenset()
     brokers: Sequence[int] = ()
     move_at_ns: int = 0
+    elects: bool = False
+    elect_at_ns: int = 0
+    displaced: frozenset[str] = frozenset()
     begins: Mapping[str, int] = field(default_factory=dict)
     committed: Mapping[str, int] = field(default_factory=dict)
     delete_at_ns: int = 0
@@ -226,6 +256,7 @@ class LogOperations:
         template = (
             self._create()
             or self._move(rng, context.time)
+            or self._elect(rng, context.time)
             or self._delete(rng, context.time)
             or self._data(rng)
         )
@@ -234,16 +265,7 @@ class LogOperations:
         chosen = assign(context.fork(self.taken), template)
         if isinstance(chosen, Pending):
             return Offer(chosen, self)
-        if chosen.f == "reassign":
-            at_ns = context.time + MOVE_EVERY_NS
-            return Offer(chosen, replace(self, move_at_ns=at_ns, taken=self.taken + 1))
-        if chosen.f == "delete-records":
-            at_ns = context.time + round(self.options.delete_every_s * 1e9)
-            before = DeleteRecords.from_json(chosen.value).before
-            begins = {**self.begins, str(chosen.key): before}
-            after = replace(self, delete_at_ns=at_ns, begins=begins, taken=self.taken + 1)
-            return Offer(chosen, after)
-        return Offer(*self._taken(chosen))
+        return Offer(*self._taken(chosen, context.time))
 
     def _create(self) -> Invocation | None:
         """The topics come first; a create that failed is tried again."""
@@ -261,6 +283,13 @@ class LogOperations:
         wanted = None if rng.random() < CANCEL_SHARE else tuple(replicas)
         key = rng.choice(self.options.keys)
         return op("reassign", key=key, value=Reassign(wanted).to_json())
+
+    def _elect(self, rng: random.Random, now_ns: int) -> Invocation | None:
+        """Of a partition that may need it, or of any."""
+        if not self.displaced or now_ns < self.elect_at_ns:
+            return None
+        needed = rng.random() < DISPLACED_SHARE
+        return op("elect", key=rng.choice(sorted(self.displaced) if needed else self.options.keys))
 
     def _delete(self, rng: random.Random, now_ns: int) -> Invocation | None:
         """Of a partition of which enough was shown to be committed."""
@@ -311,15 +340,25 @@ class LogOperations:
         idempotent = acks == "all" and rng.random() < IDEMPOTENT_SHARE
         return Produce(value=self.next_value, acks=acks, idempotent=idempotent)
 
-    def _taken(self, chosen: Invocation) -> tuple[Invocation, Generator]:
+    def _taken(self, chosen: Invocation, now_ns: int) -> tuple[Invocation, Generator]:
         after = replace(self, taken=self.taken + 1)
-        if chosen.f == "produce":
-            produce = replace(Produce.from_json(chosen.value), producer=f"p{chosen.process}")
-            after = replace(after, next_value=self.next_value + 1)
-            return replace(chosen, value=produce.to_json()), after
-        if chosen.f in ("fetch", "seek"):
-            reader = (chosen.value["consumer"], chosen.key)
-            after = replace(after, reading={**self.reading, chosen.process: reader})
+        match chosen.f:
+            case "produce":
+                produce = replace(Produce.from_json(chosen.value), producer=f"p{chosen.process}")
+                chosen = replace(chosen, value=produce.to_json())
+                after = replace(after, next_value=self.next_value + 1)
+            case "fetch" | "seek":
+                reader = (chosen.value["consumer"], chosen.key)
+                after = replace(after, reading={**self.reading, chosen.process: reader})
+            case "reassign":
+                after = replace(after, move_at_ns=now_ns + MOVE_EVERY_NS)
+            case "elect":
+                after = replace(after, elect_at_ns=now_ns + ELECT_EVERY_NS)
+            case "delete-records":
+                at_ns = now_ns + round(self.options.delete_every_s * 1e9)
+                before = DeleteRecords.from_json(chosen.value).before
+                begins = {**self.begins, str(chosen.key): before}
+                after = replace(after, delete_at_ns=at_ns, begins=begins)
         return chosen, after
 
     def update(self, context: Context, event: Event) -> Generator:
@@ -328,6 +367,8 @@ class LogOperations:
         if event.f == "create":
             exists = event.type == "ok" or event.asserts == PRESENT
             return replace(self, created=self.created | {event.key}) if exists else self
+        if event.f in ("reassign", "elect"):
+            return replace(self, displaced=self._displaced(event))
         if event.process not in self.reading:
             return self
         reader = self.reading[event.process]
@@ -343,7 +384,17 @@ class LogOperations:
             )
         if event.asserts == OUT_OF_RANGE:
             return replace(after, lost=self.lost | {reader})
-        return after
+        return replace(after, displaced=self._displaced(event))
+
+    def _displaced(self, event: Event) -> frozenset[str]:
+        """Where replicas were changed or a read failed another one than the first may lead, until
+        an election gives the partition back to it, or has no need to."""
+        own = frozenset({str(event.key)})
+        if event.f == "elect":
+            first_leads = event.type == "ok" or event.asserts == NEEDLESS
+            return self.displaced - own if first_leads else self.displaced
+        touched = event.type != "fail" if event.f == "reassign" else event.type != "ok"
+        return self.displaced | own if touched and self.elects else self.displaced
 
     def _committed(self, event: Event) -> Mapping[str, int]:
         """As a fetch shows it."""

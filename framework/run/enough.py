@@ -14,13 +14,15 @@ from typing import Final
 
 from framework.history.event import NEMESIS, Event, Invocation, Json
 from framework.plugins.fault import FaultOp
+from framework.plugins.outcomes import NEEDLESS
 
 ENOUGH: Final = 10
 """Successes a kind of operation, on average; answers of each, of which half of those that were
 asked for will do; and of those a quarter that say what is, rather than that somebody else is to be
 asked, or of all that were asked for a sixth."""
 _OK: Final = 2
-"""Successes of each kind, one where hardly any was asked for: no clause goes by one sighting."""
+"""Successes of each kind, one where hardly any was asked for: no clause goes by one sighting. What
+need not be done is done."""
 _BITTEN: Final = 2
 """Injections that bit, of all faults together."""
 
@@ -50,9 +52,10 @@ class Enough:
             self._asked[event.f] += event.type == "invoke"
             self._answered[event.f] += event.type in ("ok", "fail")
             self._telling[event.f] += event.type == "ok" or event.asserts is not None
-            self._ok[event.f] += event.type == "ok"
+            done = event.type == "ok" or event.asserts == NEEDLESS
+            self._ok[event.f] += done
             if self._injected:
-                self._since[event.f] = self._since.get(event.f, False) or event.type == "ok"
+                self._since[event.f] = self._since.get(event.f, False) or done
 
     def _fault(self, event: Event) -> None:
         fault = FaultOp.parse(event.f)

@@ -8,14 +8,15 @@ from dataclasses import replace
 import pytest
 from histories import pairs
 
-from framework.generators import clients, simulate, stagger
+from framework.generators import Context, clients, simulate, stagger
 from framework.history.event import Event
-from framework.plugins.capabilities import REASSIGNMENTS
-from framework.plugins.outcomes import OUT_OF_RANGE, PRESENT
+from framework.plugins.capabilities import ELECTIONS, REASSIGNMENTS
+from framework.plugins.outcomes import NEEDLESS, OUT_OF_RANGE, PRESENT
 from framework.plugins.system import NodeSpec
 from framework.plugins.workload import WorkloadOptions
 from workloads.base import ATTEMPTS
 from workloads.log import (
+    ELECT_EVERY_NS,
     FINAL_CONSUMER,
     LOOKS,
     MOVE_EVERY_NS,
@@ -344,6 +345,101 @@ def test_where_they_cannot_be_moved_or_are_not_to_be(
     options: WorkloadOptions, workload: Log
 ) -> None:
     assert moving(options, workload) == []
+
+
+# --- preferred leaders --------------------------------------------------------------------
+
+
+def electing(
+    answer: Event, workload: Log | None = None, *capabilities: str, broken: str = ""
+) -> tuple[list[Event], list[Event]]:
+    """The elections of 40 s, and the invocations of all; reads of `broken` fail. `answer`: of an
+    election."""
+    able = movable(BROKERS, *(capabilities or (ELECTIONS, REASSIGNMENTS)))
+    generator = clients(stagger(1 / 50, (workload or Log()).generator(able)))
+    log = ReferenceLog()
+
+    def completion(invoked: Event, n: int) -> tuple[int, Event]:
+        if invoked.f == "reassign":
+            return 10**7, replace(invoked, type="ok", value=None)
+        if invoked.f == "elect":
+            return 10**7, replace(answer, process=invoked.process, key=invoked.key)
+        if invoked.f == "fetch" and invoked.key == broken:
+            return 10**7, replace(invoked, type="fail", value=None, error=("NO", ""))
+        return log(invoked, n)
+
+    history = simulate(generator, threads=4, seed=0, completion=completion, max_ops=2000)
+    asked = [each for each in history if each.type == "invoke"]
+    return [each for each in asked if each.f == "elect"], asked
+
+
+DONE = Event(type="ok", process=0, f="elect")
+UNNEEDED = replace(DONE, type="fail", error=("NO", ""), ext={"asserts": NEEDLESS})
+UNABLE = replace(DONE, type="fail", error=("NO", ""))
+
+
+def test_preferred_leaders_are_elected_all_along() -> None:
+    elections, _ = electing(DONE)
+    assert len(elections) > 12
+    gaps = [after.time - before.time for before, after in itertools.pairwise(elections)]
+    assert min(gaps) >= ELECT_EVERY_NS
+    assert {str(each.key) for each in elections} == set(KEYS)
+    assert {each.value for each in elections} == {None}
+
+
+def test_half_of_them_are_of_partitions_that_may_need_it() -> None:
+    """One cannot be read, and no replicas are changed."""
+    elections, _ = electing(UNABLE, None, ELECTIONS, broken=KEYS[1])
+    of_it = sum(each.key == KEYS[1] for each in elections)
+    assert len(elections) > 12
+    assert len(elections) / 2 < of_it < len(elections), "and of others, too"
+
+
+@pytest.mark.parametrize("answer", [DONE, UNNEEDED])
+def test_what_the_first_replica_leads_needs_none(answer: Event) -> None:
+    """Until it is touched again: of one that is all there was, nothing is asked any more."""
+    able, _ = electing(UNABLE, Log(LogOptions(topics=1, partitions=1)), ELECTIONS, broken="log-0/0")
+    own, asked = electing(answer, Log(LogOptions(topics=1, partitions=1)), ELECTIONS)
+    assert len(able) > 12 and not own and len(asked) > 1000
+    operations = LogOperations(options=LogOptions(), elects=True, displaced=frozenset(KEYS[:2]))
+    context = Context(time=0, threads=frozenset(), free=frozenset(), processes={}, seed=0)
+    after = operations.update(context, replace(answer, key=KEYS[0]))
+    assert isinstance(after, LogOperations) and after.displaced == {KEYS[1]}
+    unable = operations.update(context, replace(UNABLE, key=KEYS[0]))
+    assert isinstance(unable, LogOperations) and unable.displaced == set(KEYS[:2])
+
+
+@pytest.mark.parametrize("capability", [ELECTIONS, "data-plane"])
+def test_before_the_last_reads_new_leaders_know_what_is_committed(capability: str) -> None:
+    """Each is asked for its latest offset until it tells, or has been asked often enough."""
+    log, tries = ReferenceLog(), Counter[str]()
+
+    def completion(invoked: Event, n: int) -> tuple[int, Event]:
+        tries[str(invoked.key)] += invoked.f == "list-offsets"
+        if tries[KEYS[0]] == 1 and invoked.key == KEYS[0]:
+            return 10**7, replace(invoked, type="fail", value=None, error=("NO", ""))
+        return log(invoked, n)
+
+    final = Log().final_generator(movable(BROKERS, capability))
+    history = simulate(clients(final), threads=3, completion=completion, max_ops=100)
+    first = [(str(op.key), op.value) for op, _ in pairs(history) if op.f == "list-offsets"]
+    last = max((end.index for _, end in pairs(history) if end.f == "list-offsets"), default=0)
+    fetched = [op.index for op, _ in pairs(history) if op.f == "fetch"]
+    wanted = [*KEYS, KEYS[0]] if capability == ELECTIONS else []
+    assert sorted(first) == sorted((key, {"at": "latest"}) for key in wanted)
+    assert len(fetched) == len(KEYS) and min(fetched) > last - bool(not wanted)
+
+
+@pytest.mark.parametrize(
+    ("capability", "workload"),
+    [
+        (REASSIGNMENTS, Log()),
+        (ELECTIONS, Log(LogOptions(elections=False))),
+        (ELECTIONS, Log(LogOptions(replicas=1))),
+    ],
+)
+def test_where_leaders_cannot_be_elected_or_are_not_to_be(capability: str, workload: Log) -> None:
+    assert electing(DONE, workload, capability, broken=KEYS[0])[0] == []
 
 
 @pytest.mark.parametrize(("busy", "looks"), [(3, 4), (10**6, LOOKS)])

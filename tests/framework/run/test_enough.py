@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from framework.history.event import NEMESIS, Completion, CompletionType, Invocation, Json
-from framework.plugins.outcomes import PRESENT
+from framework.plugins.outcomes import NEEDLESS, PRESENT
 from framework.run.enough import ENOUGH, Enough
 
 
@@ -164,6 +164,14 @@ def test_what_never_succeeded_again_after_the_first_fault_goes_on() -> None:
     assert enough.went_on == "no create ok since the first fault"
     enough.event(Completion(type="ok", process=1, f="create"))
     assert not enough.goes_on()
+
+
+@pytest.mark.parametrize(("asserts", "goes_on"), [(NEEDLESS, False), (PRESENT, True)])
+def test_what_need_not_be_done_is_done(asserts: str, goes_on: bool) -> None:
+    enough = made(("read", "ok", 60), faults=[BIT, BIT])
+    enough.event(Invocation(process=1, f="elect"))
+    enough.event(Completion(type="fail", process=1, f="elect", ext={"asserts": asserts}))
+    assert enough.goes_on() is goes_on
 
 
 def test_a_fault_that_was_asked_for_and_never_came() -> None:
