@@ -43,6 +43,10 @@ RUNS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
         },
         {"partition-data", "isr-chain"},
     ),
+    "elect-nobody": (
+        {"nodes": "3", "workload": "log", "time_limit_s": 9},
+        {"asked-is-made"},
+    ),
     "forget-deletes": (
         {
             "nodes": "3",

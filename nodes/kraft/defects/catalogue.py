@@ -7,6 +7,7 @@ from typing import Final
 DEFECTS: Final[Mapping[str, str]] = {
     "answer-before-commit": "a leader answers before its records are committed",
     "acknowledge-before-replication": "a partition's leader acknowledges what no follower has",
+    "elect-nobody": "a controller grants elections of preferred leaders, and elects nobody",
     "forget-deletes": "deleted records come back with a restart",
     "forget-vote": "a voter forgets its vote over a restart",
     "grant-shutdown-at-once": "a controller lets a broker go with all that it leads",
