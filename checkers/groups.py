@@ -10,12 +10,16 @@ and by where a new member begins. The clauses:
 2. No commit of an older generation is taken once somebody has joined, or committed in, a newer one.
 3. Who joins is not given an older generation than another had joined before.
 4. What a group is told is what was committed last: no commit is lost, none that was overwritten
-   comes back, also not as one of an older generation that took effect late.
+   comes back, also not as one of an older generation that took effect late; nor one that was
+   deleted, and nothing is deleted that nobody asked for (KIP-496).
 5. Nobody is told an offset that nobody had begun to commit.
 6. No committed offset is beyond the end of its partition.
 7. What was acknowledged below where the group has read to its end was handed to a member.
 8. Once a process has joined under an instance id, an earlier one of the instance is refused.
 9. A static member that comes back in time goes on in its generation, with its part (KIP-345).
+10. Nothing that a group committed is deleted while a member is in it that reads the topic.
+11. In the end a group with something committed is listed by one broker; nobody lists one that there
+   is not.
 
 Generations are those of the classic protocol, one for all members. A group that does not begin at a
 partition's beginning is not asked for what it read there; offsets that are committed otherwise
@@ -24,9 +28,22 @@ than by the history's operations are not for these clauses.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeAlias
 
+from checkers.folds.group_listings import (
+    LIST,
+    ROUNDS,
+    Listing,
+    doubled,
+    listings,
+    missing,
+    mistyped,
+    rounds,
+    settled_groups,
+    unasked,
+    unnamed,
+)
 from checkers.folds.group_runs import (
     FINAL,
     JOINS,
@@ -41,18 +58,20 @@ from checkers.folds.group_runs import (
     commit_of,
     group_run,
 )
+from checkers.folds.group_stays import meanwhile, stays, topic_of
 from checkers.folds.instances import acts_of_the_fenced, timely_returns
+from checkers.folds.roles import BROKER, with_roles
 from checkers.folds.sweeps import falls
 from checkers.folds.values import (
     group_request,
     joined,
 )
-from framework.checking.findings import finding, weighed
+from framework.checking.findings import finding, named, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
-from framework.evidence.run_events import RunEvents
+from framework.evidence.run_events import RunEvents, settled
 from framework.history.pairing import Operation
-from framework.plugins.checker import CLIENTS, Clause, Count, Finding
+from framework.plugins.checker import CLIENTS, LEDGER, Clause, Count, Finding
 from framework.plugins.outcomes import STALE
 
 ONE_OWNER: Final = Clause(
@@ -86,13 +105,15 @@ RISE: Final = Clause(
 )
 KEPT: Final = Clause(
     name="commits-kept",
-    says="What a group is told is what was committed last: none is lost or comes back",
+    says="What a group is told is what was committed last: none is lost, and none comes back that "
+    "was overwritten or deleted",
     compares="questions after a commit; partitions asked of after one, where any is left out",
     floor=4,
     because="the final member and the final questions ask for each partition, of which there are "
     "four by default; where there are fewer, the main phase asks as often",
     sources=(CLIENTS,),
-    blind="two questions that only together contradict a commit without an answer",
+    blind="two questions that only together contradict a commit without an answer; a deletion that "
+    "another node acknowledged than had taken the commit",
 )
 MADE: Final = Clause(
     name="commits-made",
@@ -143,17 +164,45 @@ RETURNS: Final = Clause(
     blind="groups of several members, where others may have begun a generation",
 )
 
+WITHHELD: Final = Clause(
+    name="deletions-withheld",
+    says="No deletion of what a group committed is acknowledged while a member is in it that reads "
+    "the topic",
+    compares="such deletions, acknowledged or refused for the member, who joined or committed "
+    "before, and committed after it in the same generation",
+    floor=2,
+    because="each alone would have been enough; the second one is not the first one's luck",
+    sources=(CLIENTS,),
+    blind="a member that commits nothing afterwards",
+)
+LISTED: Final = Clause(
+    name="listed",
+    says="In the end a group with something committed is listed by one broker; nobody lists one "
+    "that nobody named, or one of another state or type than was asked for, or than it is of",
+    compares="groups with something committed in the end, looked for where all brokers had listed "
+    "theirs twice",
+    floor=2,
+    because="the members' own and another one: one may be where it is by chance",
+    sources=(CLIENTS, LEDGER),
+    blind="groups that have committed nothing; groups that nobody named, where there are "
+    "transactions, whose consumers have groups of their own",
+)
+
 FS: Final = (
     *JOINS,
+    LIST,
     "beat",
     "commit",
     "committed",
     "fetch",
+    "forget",
     "leave",
     "list-offsets",
     "produce",
 )
 WORDS: Final = {"beat": "heartbeat", "commit": "commit"}
+TRANSACTIONS: Final = "transaction-operations"
+"""What runs provide whose consumers have groups that no operation names."""
 MOST: Final = 5
 """Findings of a clause that are told; figures count all."""
 
@@ -172,6 +221,7 @@ def groups(events: RunEvents) -> Outcome:
     """All clauses over one run."""
     run = group_run(events.operations)
     seen = {clause.name: rule(run) for clause, rule in RULES.items()}
+    seen[LISTED.name] = _listed(events)
     findings = [
         replace(each, clause=name) for name, one in seen.items() for each in one.findings[:MOST]
     ]
@@ -325,15 +375,28 @@ def generations_rise(run: GroupRun) -> Seen:
 @dataclass(frozen=True, slots=True)
 class Settled:
     """Of the commits that had been taken before a question: the one that began last, and the one
-    of the newest generation."""
+    of the newest generation. `deleted`: by node, the deletion of what was committed that began last
+    of those that it had acknowledged."""
 
     last: Commit
     newest: Commit
+    deleted: Mapping[str | None, Commit] = field(default_factory=dict)
+
+    def without(self, deletion: Commit) -> "Settled":
+        """After that one, too."""
+        node = deletion.operation.node
+        last = max(self.deleted.get(node, deletion), deletion, key=_began)
+        return replace(self, deleted={**self.deleted, node: last})
 
     def overwrote(self, commit: Commit) -> Commit | None:
-        """A commit that must have come after this one."""
+        """A commit, or a deletion, that must have come after this one. Who was followed by another
+        coordinator, and does not know it, has nothing to delete of what that one took, and may say
+        so: where nothing is to be written, nobody else is asked."""
         if commit.end < self.last.operation.index:
             return self.last
+        deletion = None if commit.offset is None else self.deleted.get(commit.operation.node)
+        if deletion is not None and commit.end < deletion.operation.index:
+            return deletion
         if 0 <= commit.generation < self.newest.generation:
             return self.newest
         return None
@@ -343,52 +406,61 @@ def _questions(run: GroupRun) -> Iterator[tuple[CommittedAnswer, Sequence[Commit
     """Each with the commits that may be its answer, and what was committed before it."""
     commits: dict[Place, list[Commit]] = defaultdict(list)
     reported: dict[Place, list[CommittedAnswer]] = defaultdict(list)
-    for commit in run.commits:
+    for commit in (*run.commits, *run.forgets):
         commits[commit.place].append(commit)
     for each in run.answers:
         reported[each.place].append(each)
     for place, questions in reported.items():
         own = commits[place]
-        by_offset: dict[int, list[Commit]] = defaultdict(list)
+        by_offset: dict[int | None, list[Commit]] = defaultdict(list)
         for commit in own:
             by_offset[commit.offset].append(commit)
         ended = sorted((each for each in own if each.taken), key=lambda each: each.end)
-        at, settled = 0, None
+        at, before = 0, None
         for question in sorted(questions, key=lambda each: each.operation.index):
             while at < len(ended) and ended[at].end < question.operation.index:
-                settled = _with(settled, ended[at])
+                before = _with(before, ended[at])
                 at += 1
-            answers = by_offset.get(question.offset, []) if question.offset is not None else []
+            answers = by_offset.get(question.offset, [])
             begun = [each for each in answers if each.operation.index < question.end]
-            yield question, begun, settled
+            yield question, begun, before
 
 
-def _with(settled: Settled | None, commit: Commit) -> Settled:
-    if settled is None:
+def _with(before: Settled | None, commit: Commit) -> Settled | None:
+    """None: nothing was committed that could be deleted."""
+    if commit.offset is None:
+        return None if before is None else before.without(commit)
+    if before is None:
         return Settled(commit, commit)
-    return Settled(
-        max(settled.last, commit, key=lambda each: each.operation.index),
-        max(settled.newest, commit, key=lambda each: each.generation),
+    return replace(
+        before,
+        last=max(before.last, commit, key=_began),
+        newest=max(before.newest, commit, key=lambda each: each.generation),
     )
+
+
+def _began(commit: Commit) -> int:
+    return commit.operation.index
 
 
 def commits_kept(run: GroupRun) -> Seen:
     count, found = 0, []
     asked: set[Place] = set()
-    for question, answers, settled in _questions(run):
-        if settled is not None:
+    for question, answers, before in _questions(run):
+        if before is not None:
             asked.add(question.place)
-        if settled is None or (question.offset is not None and not answers):
+        if before is None or (question.offset is not None and not answers):
             continue  # nothing to keep; or the next clause's
         count += 1
-        overwrote = [settled.overwrote(each) for each in answers] or [settled.last]
+        overwrote = [before.overwrote(each) for each in answers] or [before.last]
         if None not in overwrote:
             kept = overwrote[-1]
             assert kept is not None
             answer = "nothing is" if question.offset is None else f"{question.offset} is"
+            what = "nothing any more" if kept.offset is None else f"{kept.offset}"
             found.append(
                 finding(
-                    f"group {question.place[0]} had committed {kept.offset} in {question.place[1]} "
+                    f"group {question.place[0]} had committed {what} in {question.place[1]} "
                     f"(operation {kept.operation.index}), and is told that {answer} committed "
                     f"(operation {question.operation.index})",
                     [
@@ -491,17 +563,13 @@ def _owed(run: GroupRun) -> set[Place]:
     """Where something was acknowledged that a group is to be handed: where it began at the
     beginning, and where none of its members was let in, of the same topics."""
     given = {(each.group, key) for each in run.memberships for key in each.assigned}
-    topics = {(group, _topic(key)) for group, key in run.began}
+    topics = {(group, topic_of(key)) for group, key in run.began}
     return {
         (group, key)
         for group, topic in topics
         for key in run.acknowledged
-        if _topic(key) == topic and ((group, key) in run.began or (group, key) not in given)
+        if topic_of(key) == topic and ((group, key) in run.began or (group, key) not in given)
     }
-
-
-def _topic(key: str) -> str:
-    return key.rpartition("/")[0]
 
 
 def _to_the_end(reads: Iterable[Read]) -> Read | None:
@@ -563,6 +631,102 @@ def _given(join: Operation) -> tuple[int, str | None]:
     return joined(join)["generation"], joined(join).get("part")
 
 
+# --- 10: deletions ------------------------------------------------------------------------
+
+
+def deletions_withheld(run: GroupRun) -> Seen:
+    asked = [each for each in run.forgets if each.taken]
+    judged = list(meanwhile([*asked, *run.withheld], stays(run)))
+    found = [
+        finding(
+            f"group {stay.group}: what it had committed in {each.place[1]} was deleted (operation "
+            f"{each.operation.index}) while {stay.member} was in it, from operation "
+            f"{stay.since.index} to operation {stay.until.index}",
+            [stay.since, each.operation, stay.until],
+        )
+        for each, stay in judged
+        if each.taken
+    ]
+    hardly = "hardly anybody asked to delete what a group with members had committed"
+    return Seen(WITHHELD.count(len(judged), hardly), found)
+
+
+# --- 11: lists ----------------------------------------------------------------------------
+
+
+def _listed(events: RunEvents) -> Seen:
+    lists = listings(events.operations)
+    groups = settled_groups(events.operations)
+    found = [*_ill_listed(lists), *_from_nowhere(events, lists)]
+    if why := _no_occasion(events, groups):
+        return Seen(why, found)
+    seen = rounds(lists, with_roles(events.plan, BROKER))
+    if len(seen) < ROUNDS:
+        return Seen(0, found)
+    return Seen(len(groups), [*found, *_ill_placed(groups, seen)])
+
+
+def _no_occasion(events: RunEvents, groups: Mapping[str, Operation]) -> str:
+    """Why brokers' lists cannot be held against each other; empty: they can."""
+    if all(each.f != LIST for each in events.operations):
+        return "nobody asked brokers for their groups"
+    if not with_roles(events.plan, BROKER):
+        return "the plan does not say who the brokers are"
+    if settled(events.nemesis) is not True:
+        return "the cluster was not seen to settle"
+    if len(groups) < LISTED.floor:
+        return "fewer than two groups had anything committed in the end"
+    return ""
+
+
+def _ill_placed(
+    groups: Mapping[str, Operation], seen: Sequence[Sequence[Listing]]
+) -> Iterator[Finding]:
+    for group, answers in missing(groups, seen):
+        yield finding(
+            f"group {group} had something committed in the end (operation {groups[group].index}), "
+            f"and no broker listed it in {len(seen)} rounds, the last of them "
+            f"{named(each.operation for each in answers)}",
+            [groups[group], *(each.operation for each in answers)],
+        )
+    for group, answers in doubled(seen):
+        who = " and ".join(f"{each.operation.node}" for each in answers)
+        yield finding(
+            f"group {group} is listed by {who}, in each of {len(seen)} rounds, the last of them "
+            f"{named(each.operation for each in answers)}",
+            [each.operation for each in answers],
+        )
+
+
+def _ill_listed(lists: Sequence[Listing]) -> Iterator[Finding]:
+    wrong = [
+        (group, f"{what}, which was not asked for", each) for group, what, each in unasked(lists)
+    ]
+    wrong += [
+        (group, f"as of type {type_}, and its members are of the classic one", each)
+        for group, type_, each in mistyped(lists)
+    ]
+    for group, what, each in wrong:
+        yield finding(
+            f"group {group} is listed {what}, by {each.operation.node} (operation "
+            f"{each.operation.index})",
+            [each.operation],
+        )
+
+
+def _from_nowhere(events: RunEvents, lists: Sequence[Listing]) -> Iterator[Finding]:
+    """Where it is known who may name groups."""
+    provided = events.plan.get("provides")
+    if provided is None or TRANSACTIONS in provided:
+        return
+    for group, each in unnamed(lists, events.operations):
+        yield finding(
+            f"group {group} is listed by {each.operation.node} (operation "
+            f"{each.operation.index}), and nobody had named it",
+            [each.operation],
+        )
+
+
 RULES: Final[Mapping[Clause, Rule]] = {
     ONE_OWNER: one_owner,
     OLD_GENERATIONS: old_generations_refused,
@@ -573,6 +737,7 @@ RULES: Final[Mapping[Clause, Rule]] = {
     DELIVERED: delivered,
     FENCED: instances_fenced,
     RETURNS: returns_keep_the_part,
+    WITHHELD: deletions_withheld,
 }
 
 
@@ -580,9 +745,9 @@ class Groups(RunChecker):
     name = "groups"
     summary = (
         "A partition has one owner in a generation, no old generation commits or comes back, "
-        "commits are kept and within the log, a group is handed all that was acknowledged, and a "
-        "static member has its place over a restart"
+        "commits are kept and within the log, a group is handed all that was acknowledged, a "
+        "static member has its place over a restart, and its coordinator alone lists a group"
     )
     requires = frozenset({"group-operations"})
-    clauses = tuple(RULES)
-    check_run = RunCheck(groups, fs=FS)
+    clauses = (*RULES, LISTED)
+    check_run = RunCheck(groups, fs=FS, nemesis=True)

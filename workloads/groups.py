@@ -6,7 +6,9 @@ is killed, every few seconds. Somebody asks for what the group has committed, an
 under the names of former members, in their generations, which must be refused. At the end all
 leave, and one new member reads what the group has yet to read.
 
-Beside them a few groups have one static member each, which is restarted all the time.
+Beside them a few groups have one static member each, which is restarted all the time, and one has
+no members: clients commit for it all the same, and what they committed is deleted. Now and then
+a broker is asked which groups it has; in the end each of them is.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from workloads.kafka.groups_client import GroupsClient
 from workloads.kafka.operations.groups import (
     Assigned,
     Commit,
+    ListGroups,
     MemberFetch,
     MemberFetched,
     Membership,
@@ -43,8 +46,10 @@ from workloads.kafka.operations.groups import (
 )
 from workloads.kafka.operations.partitions import ListOffsets, Produce, partition_key
 from workloads.kafka.operations.topics import CreateTopic
+from workloads.kafka.roles import brokers
 from workloads.log import final_fetches
 from workloads.options import at_least
+from workloads.simple_group import SimpleGroup
 from workloads.static_member import StaticMember
 
 LIBRARY: Final = "kafka-python"
@@ -52,13 +57,21 @@ RELEASE: Final = 3
 """The first one that can go through a proxy."""
 GROUP: Final = "g"
 STATIC: Final = "static"
+SIMPLE: Final = "simple"
 FINAL_MEMBER: Final = "final"
 NS_PER_S: Final = 1_000_000_000
 COMMIT_SHARE: Final = 0.35
 STATIC_SHARE: Final = 0.25
 """Of what they do who are no members: of static ones."""
-PRODUCE_SHARE, COMMITTED_SHARE, STALE_SHARE, METADATA_SHARE = 0.55, 0.15, 0.15, 0.07
+STALE_SHARE, COMMITTED_SHARE, PRODUCE_SHARE, METADATA_SHARE = 0.15, 0.15, 0.45, 0.06
+SIMPLE_SHARE, LIST_SHARE = 0.1, 0.03
 """Of what they do else; the rest are questions for ends of partitions."""
+STATES: Final = (("Stable",), ("Empty",), ("PreparingRebalance", "CompletingRebalance"))
+TYPES: Final = (("classic",), ("consumer",))
+"""What a broker's groups are asked for by (KIP-518, KIP-848)."""
+LISTINGS: Final = 3
+"""How often each broker is asked for its groups in the end: one coordinator may change while they
+are asked in turn, and one may be without an answer."""
 MOVED: Final = frozenset({"REBALANCED", "POSITION_MOVED"})
 """Why a member has to be told anew what it reads."""
 GONE: Final = frozenset({"NO_MEMBER", "MEMBER_GONE", "MEMBER_SILENT"})
@@ -72,6 +85,8 @@ EARLY: Final = 2
 FORMER_MEMBER: Final = "former"
 FORMER: Final = 6
 """Memberships that are remembered after their end."""
+TRIALS: Final = 3
+"""How often somebody would delete what the final member committed."""
 FINAL_ATTEMPTS: Final = 12
 """Of the final member's operations in a row that bring it no further."""
 
@@ -159,16 +174,21 @@ class Groups(KafkaWorkload):
         )
 
     def final_generator(self, options: WorkloadOptions) -> Generator:
-        """All of every partition; all members leave; one reads what the group has yet to read,
-        and what it committed in the end, and the static ones."""
+        """All of every partition; all members leave; one reads what the group has yet to read.
+        Something is deleted of what the group without members committed. Then, what each group
+        committed in the end, and which groups brokers have."""
         keys = self._options.keys
+        nodes: list[str | None] = [*brokers(options.nodes)] or [None]
         nobody = Membership(group=GROUP, member="").to_json()
         return phases(
             final_fetches(keys),
             each_thread(op("leave", value=nobody)),
             FinalMember(keys=tuple(keys)),
+            op("forget", key=keys[0], value=OfGroup(SIMPLE).to_json()),
             _committed(GROUP, keys),
             *(_committed(each.group, [each.key]) for each in self._options.static_members),
+            _committed(SIMPLE, keys),
+            *(op("groups", node=node) for _ in range(LISTINGS) for node in nodes),
             super().final_generator(options),
         )
 
@@ -281,7 +301,8 @@ class Member:
 class GroupOperations:
     """Endless. `members`: by process. `newest`: the newest generation that somebody was told of;
     `former`: memberships of older ones, and what they had read. `departed_ns`: when somebody went
-    last; they leave and vanish in turn, `departures` so far. `static`: by group."""
+    last; they leave and vanish in turn, `departures` so far. `static`: by group; `simple`: the one
+    without members."""
 
     options: GroupsOptions
     members_at_once: int
@@ -290,6 +311,7 @@ class GroupOperations:
     newest: int = -1
     former: tuple[Member, ...] = ()
     static: Mapping[str, StaticMember] = field(default_factory=dict)
+    simple: SimpleGroup = field(default_factory=lambda: SimpleGroup(group=SIMPLE))
     departed_ns: int = 0
     departures: int = 0
     next_value: int = 1
@@ -352,17 +374,29 @@ class GroupOperations:
         if draw < STALE_SHARE and stale:
             member = rng.choice(stale)
             return member.commit(rng.choice(sorted(member.positions)), as_other=True)
-        if draw < STALE_SHARE + COMMITTED_SHARE:
+        draw -= STALE_SHARE + COMMITTED_SHARE
+        if draw < 0:
             return op("committed", key=key, value=OfGroup(GROUP).to_json())
-        if draw < STALE_SHARE + COMMITTED_SHARE + PRODUCE_SHARE:
+        draw -= PRODUCE_SHARE
+        if draw < 0:
             produce = Produce(value=self.next_value, acks="all", idempotent=True)
             return op("produce", key=key, value=produce.to_json())
-        if draw < STALE_SHARE + COMMITTED_SHARE + PRODUCE_SHARE + METADATA_SHARE:
+        return self._of_administrators(rng, key, draw)
+
+    def _of_administrators(self, rng: random.Random, key: str, draw: float) -> Invocation:
+        """And of those who ask what is where. `draw`: from 0 to what the others leave."""
+        if draw < SIMPLE_SHARE:
+            return self.simple.next(rng, key)
+        if draw < SIMPLE_SHARE + LIST_SHARE:
+            return _question_for_groups(rng)
+        if draw < SIMPLE_SHARE + LIST_SHARE + METADATA_SHARE:
             return op("metadata", key=rng.choice(self.options.names))
         return op("list-offsets", key=key, value=ListOffsets("latest").to_json())
 
     def _taken(self, chosen: Invocation) -> GroupOperations:
         after = replace(self, taken=self.taken + 1)
+        if isinstance(chosen.value, dict) and chosen.value.get("group") == SIMPLE:
+            return replace(after, simple=self.simple.begun(chosen))
         member = self._static_of(chosen)
         if member is not None:
             return replace(after, static={**self.static, member.group: member.begun(chosen)})
@@ -395,6 +429,8 @@ class GroupOperations:
         if event.f == "create":
             exists = event.type == "ok" or event.asserts == PRESENT
             return replace(self, created=self.created | {event.key}) if exists else self
+        if event.f == "produce" and event.type == "ok":
+            return replace(self, simple=self.simple.produced(event))
         member = self.members.get(event.process)
         if member is None:
             return self
@@ -415,19 +451,28 @@ class GroupOperations:
         return replace(self, newest=newest, former=former)
 
 
+def _question_for_groups(rng: random.Random) -> Invocation:
+    """For all of a broker, or some."""
+    states, types = rng.choice((None, *STATES)), rng.choice((None, None, *TYPES))
+    return op("groups", value=ListGroups(states=states, types=types).to_json())
+
+
 # --- the final phase ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalMember:
-    """One member of all partitions, which reads each to its end and commits that. `process`: who
-    it is; `left`: keys that it has not come to the end of, or has yet to commit."""
+    """One member of all partitions, which reads each to its end and commits that. Then somebody
+    would delete what it committed, which must be refused: it commits the same again, and shows that
+    it was a member all the while. `process`: who it is; `left`: keys that it has not come to the
+    end of, or has yet to commit; `tried`: how much of the rest was done."""
 
     keys: tuple[str, ...]
     attempts: int = FINAL_ATTEMPTS
     process: Process | None = None
     member: Member | None = None
     left: tuple[str, ...] = ()
+    tried: int = 0
     busy: bool = False
     taken: int = 0
 
@@ -461,13 +506,24 @@ class FinalMember:
         if self.left:
             return member.fetch(self.left[0])
         due = member.uncommitted()
-        return member.commit(due[0]) if due else None
+        return member.commit(due[0]) if due else self._trial(member)
+
+    def _trial(self, member: Member) -> Invocation | None:
+        key = self.keys[self.tried // 2 % len(self.keys)]
+        if self.tried >= 2 * TRIALS:
+            return None
+        if self.tried % 2:
+            return member.commit(key)
+        return op("forget", key=key, value=OfGroup(GROUP).to_json())
 
     def update(self, context: Context, event: Event) -> Generator:
         if event.type == "invoke" or event.process != self.process or self.member is None:
             return self
+        if event.f == "forget":
+            return replace(self, busy=False, tried=self.tried + 1)
         now = self.member.after(event)
-        after = replace(self, busy=False, member=now, attempts=self.attempts - 1)
+        tried = self.tried + (event.f == "commit" and not self.member.uncommitted())
+        after = replace(self, busy=False, member=now, attempts=self.attempts - 1, tried=tried)
         if now is None:
             return replace(after, process=None, left=())
         if now.generation != self.member.generation:

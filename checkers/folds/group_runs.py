@@ -1,5 +1,5 @@
 """What a run shows of consumer groups: who was told its part of which generation, what was
-committed and read, and where partitions ended."""
+committed, deleted of that, and read, and where partitions ended."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from checkers.folds.values import (
     produce_of,
 )
 from framework.history.pairing import Operation
-from framework.plugins.outcomes import STALE
+from framework.plugins.outcomes import ABSENT, PRESENT, STALE
 
 JOINS: Final = ("join", "assignment")
 FINAL: Final = "final"
@@ -44,12 +44,13 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit. `generation`: negative of who is no member."""
+    """A commit. `generation`: negative of who is no member. `offset`: None of a deletion of what
+    was committed, which is as a commit of nothing by who is no member."""
 
     operation: Operation
     place: Place
     generation: int
-    offset: int
+    offset: int | None
 
     @property
     def taken(self) -> bool:
@@ -98,9 +99,10 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class GroupRun:
-    """What a run shows of groups. `commits`: those that may have been taken; `refused`: those that
-    were refused as stale. `began`: places at whose beginning a member has begun; `static`: all
-    operations of groups with static members; `ends`, `acknowledged`: by key."""
+    """What a run shows of groups. `commits`: those that may have been taken; `forgets`: likewise,
+    deletions; `refused`: commits that were refused as stale; `withheld`: deletions that were
+    refused as the group has members. `began`: places at whose beginning a member has begun;
+    `static`: all operations of groups with static members; `ends`, `acknowledged`: by key."""
 
     memberships: Sequence[Membership]
     commits: Sequence[Commit]
@@ -108,6 +110,8 @@ class GroupRun:
     answers: Sequence[CommittedAnswer]
     reads: Sequence[Read]
     began: frozenset[Place]
+    forgets: Sequence[Commit] = ()
+    withheld: Sequence[Commit] = ()
     static: Sequence[Operation] = ()
     ends: Mapping[str, Sequence[End]] = field(default_factory=dict)
     acknowledged: Mapping[str, Sequence[tuple[int, Operation]]] = field(default_factory=dict)
@@ -127,8 +131,18 @@ def group_run(operations: Iterable[Operation]) -> GroupRun:
         refused=[
             commit_of(each) for each in by_f["commit"] if each.failed and each.asserts == STALE
         ],
+        forgets=[_forget_of(each) for each in by_f["forget"] if not each.failed],
+        withheld=[
+            _forget_of(each) for each in by_f["forget"] if each.failed and each.asserts == PRESENT
+        ],
         answers=[
             *(_committed_answer(each) for each in by_f["committed"] if each.ok),
+            # Where there is no such group it has committed nothing.
+            *(
+                CommittedAnswer(each, _place(each), None)
+                for each in by_f["forget"]
+                if each.failed and each.asserts == ABSENT
+            ),
             # What a member says late may have been committed over since.
             *(each for each in positions if each.operation.f == "join"),
         ],
@@ -181,6 +195,10 @@ def _positions(join: Operation) -> Iterator[CommittedAnswer]:
 def commit_of(operation: Operation) -> Commit:
     asked = group_request(operation)
     return Commit(operation, _place(operation), int(asked.get("generation", -1)), asked["offset"])
+
+
+def _forget_of(operation: Operation) -> Commit:
+    return Commit(operation, _place(operation), -1, None)
 
 
 def _committed_answer(operation: Operation) -> CommittedAnswer:

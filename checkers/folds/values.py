@@ -287,6 +287,19 @@ class GroupRequest(TypedDict):
     session_ms: NotRequired[int]
 
 
+class ListGroups(TypedDict, total=False):
+    """Null, or none: groups of all states, and types."""
+
+    states: Sequence[str] | None
+    types: Sequence[str] | None
+
+
+class Listed(TypedDict):
+    """A broker's groups: of each its id, state and type. Null: none was told."""
+
+    groups: Sequence[tuple[str, str | None, str | None]]
+
+
 class Joined(TypedDict):
     """`positions`: key, and where the member goes on there. `id`: what the coordinator calls it;
     `part`: what a static one is given, in its group's own words."""
@@ -508,6 +521,17 @@ def changed_configs(operation: Operation) -> Sequence[tuple[str, str | None]]:
     value: Configure = operation.value
     given = [(name, to) for name, to in value.get("set") or ()]
     return [*given, *((name, None) for name in value.get("delete") or ())]
+
+
+def list_groups(operation: Operation) -> ListGroups:
+    value: ListGroups = operation.value or {}
+    return value
+
+
+def listed(operation: Operation) -> Listed:
+    """Of a question for a broker's groups that was answered."""
+    result: Listed = operation.result
+    return result
 
 
 def update_feature(operation: Operation) -> UpdateFeature:

@@ -118,9 +118,9 @@ def _tell_above(log: Log, poll: int) -> str:
 
 def _commits(log: Log) -> list[Cases]:
     """What one member commits, and after it had ended another or the same, does not fall - but for
-    a seek of a member of the group in between."""
+    a seek of a member of the group in between, or a deletion of what was committed."""
     commits = log.having(Kind.COMMIT)
-    ok = commits[log.type[commits] == OK]
+    ok = commits[(log.type[commits] == OK) & (log.offset[commits] != NONE)]
     group = log.part[ok] << 32 | log.group[ok]
     before, after = _falls(log, ok, group, log.offset[ok])
     sought = _sought(log, before, after)
@@ -133,9 +133,13 @@ def _commits(log: Log) -> list[Cases]:
 
 
 def _sought(log: Log, before: Ints, after: Ints) -> np.ndarray:
-    """Whether somebody moved a consumer of the part on purpose between two commits."""
-    moves = log.having(Kind.SEEK, Kind.ASSIGN, Kind.SUBSCRIBE)
-    moves = moves[(log.kind[moves] == Kind.SEEK) | log.flagged(Flag.FROM_BEGINNING)[moves]]
+    """Whether somebody moved a consumer of the part on purpose between two commits, or may have
+    deleted one."""
+    moves = log.having(Kind.SEEK, Kind.ASSIGN, Kind.SUBSCRIBE, Kind.COMMIT)
+    deletes = (log.kind[moves] == Kind.COMMIT) & (log.offset[moves] == NONE)
+    deletes &= log.type[moves] != FAIL
+    sought = (log.kind[moves] == Kind.SEEK) | log.flagged(Flag.FROM_BEGINNING)[moves]
+    moves = moves[deletes | sought]
     at = log.part[moves] << 40 | log.index[moves]
     low = np.searchsorted(at, log.part[before] << 40 | log.index[before])
     high = np.searchsorted(at, log.part[after] << 40 | log.end[after])
@@ -165,7 +169,8 @@ def _tell_stale(log: Log, before: int, after: int) -> str:
 
 def _committed(log: Log) -> Cases:
     """A group is told the offset that was committed last: one that a commit overwrote, which had
-    ended before the question, is stale. Told only where it is lower."""
+    ended before the question, is stale. Told only where it is lower; a deletion is as a commit of
+    nothing, which is lower than any."""
     rows = log.having(Kind.COMMIT, Kind.COMMITTED)
     rows = rows[(log.kind[rows] == Kind.COMMITTED) | (log.type[rows] != FAIL)]
     group = log.part[rows] << 32 | log.group[rows]

@@ -26,6 +26,7 @@ _OPERATIONS: Final = (
     ("seek", "t/0", {"consumer": "a", "to": 0}, None),
     ("commit", "t/0", {"group": "g", "member": "m", "generation": 1, "offset": 1}, None),
     ("committed", "t/0", {"group": "g"}, {"offset": 1}),
+    ("forget", "t/0", {"group": "g"}, None),
     ("join", None, {"group": "g", "member": "m"}, {"generation": 1, "assigned": ["t/0"]}),
 )
 

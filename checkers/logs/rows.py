@@ -59,7 +59,7 @@ class Kind(IntEnum):
     scattered: each of them); no key. `offset`: how many polls there are in it since the client was
     assigned anew; `until`: 1 where this one was answered, else 0."""
     COMMIT = 8
-    """`group` committed `offset`, in the generation `epoch`."""
+    """`group` committed `offset`, in the generation `epoch`; null: what it had was deleted."""
     COMMITTED = 9
     """`group` was told that `offset` was the one committed (null: none)."""
     OWN = 10
@@ -120,7 +120,7 @@ invoked, if it is of the same table. Null: not known, or not for this kind."""
 TRANSACTIONS: Final = ("send", "poll", "txn")
 SUBSCRIPTIONS: Final = ("assign", "subscribe")
 SINGLE: Final = ("produce", "fetch", "seek")
-GROUPS: Final = ("commit", "committed", "join")
+GROUPS: Final = ("commit", "committed", "forget", "join")
 FS: Final = (*TRANSACTIONS, *SUBSCRIPTIONS, *SINGLE, *GROUPS)
 
 
@@ -393,6 +393,13 @@ def _commits(batch: _Batch, at: Ints) -> Iterator[pa.Table]:
     )
 
 
+def _forgets(batch: _Batch, at: Ints) -> Iterator[pa.Table]:
+    asked = members(batch.text("value", at), ("group",))
+    batch.need(absent(asked["group"]), at, "value", '{"group": ...}')
+    group = unquoted(asked["group"]).arrow().dictionary_encode()
+    yield batch.rows(Kind.COMMIT, at, key=batch.keys(at), group=group)
+
+
 def _committed(batch: _Batch, at: Ints) -> Iterator[pa.Table]:
     at = at[batch.type[at] == OK]
     asked = members(batch.text("value", at), ("group",))
@@ -448,6 +455,7 @@ _PARTS: Final = {
     "seek": _seeks,
     "commit": _commits,
     "committed": _committed,
+    "forget": _forgets,
     "join": _joins,
 }
 

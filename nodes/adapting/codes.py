@@ -4,7 +4,7 @@ from typing import Final
 
 from kio.schema.errors import ErrorCode
 
-from framework.plugins.outcomes import STALE
+from framework.plugins.outcomes import PRESENT, STALE
 
 
 def name_of(code: int) -> str:
@@ -25,3 +25,9 @@ STALE_MEMBERS: Final = {
     )
 }
 """(f, code) -> what is seen where a group refuses a member of the past."""
+
+HAS_MEMBERS: Final = {
+    ("forget", name_of(code)): PRESENT
+    for code in (ErrorCode.non_empty_group, ErrorCode.group_subscribed_to_topic)
+}
+"""Likewise where a group keeps what it committed for the sake of its members."""

@@ -28,7 +28,7 @@ from framework.plugins.outcomes import (
     STALE,
     OutcomeTable,
 )
-from nodes.adapting.codes import STALE_MEMBERS, name_of
+from nodes.adapting.codes import HAS_MEMBERS, STALE_MEMBERS, name_of
 
 _STATIC: Final = (
     ErrorCode.message_too_large,
@@ -65,6 +65,9 @@ _FAILS: Final = (
     ErrorCode.unknown_member_id,
     ErrorCode.fenced_instance_id,
     ErrorCode.rebalance_in_progress,
+    ErrorCode.non_empty_group,
+    ErrorCode.group_id_not_found,
+    ErrorCode.group_subscribed_to_topic,
     ErrorCode.duplicate_voter,
     ErrorCode.voter_not_found,
 )
@@ -82,6 +85,7 @@ OUTCOMES: Final = OutcomeTable(
         ("fetch", name_of(ErrorCode.offset_out_of_range)): OUT_OF_RANGE,
         ("elect", name_of(ErrorCode.election_not_needed)): NEEDLESS,
         **STALE_MEMBERS,
+        **HAS_MEMBERS,
     },
     reads=frozenset(
         {
@@ -93,6 +97,7 @@ OUTCOMES: Final = OutcomeTable(
             "list-offsets",
             "assignment",
             "committed",
+            "groups",
             "features",
             "describe-voters",
             "list-brokers",

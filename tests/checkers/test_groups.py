@@ -13,14 +13,23 @@ from hypothesis import strategies as st
 from planted_runs import Story, assert_invalid, assert_valid
 
 from checkers.folds.group_runs import group_run
-from checkers.groups import FENCED, RETURNS, RULES, groups
+from checkers.groups import FENCED, LISTED, RETURNS, RULES, WITHHELD, Groups, groups
 from framework.history.pairing import Operation
 from framework.plugins.checker import Clause
-from framework.plugins.outcomes import STALE
+from framework.plugins.outcomes import ABSENT, PRESENT, STALE
 from framework.verdict import Verdict
 
 KEY, OTHER_KEY = "t/0", "t/1"
 GROUP = "g"
+SIMPLE = "f"
+"""Nobody is in it."""
+BROKERS = ("b1", "b2", "b3")
+LISTS: dict[str, dict[str, str]] = {
+    "b1": {"g": "Stable", "h": "Empty"},
+    "b2": {"s": "Stable", "f": "Empty"},
+    "b3": {},
+}
+"""Broker -> group -> state."""
 
 
 def of_member(member: str, group: str = GROUP) -> dict[str, Any]:
@@ -57,6 +66,60 @@ def commit(story: Story, generation: int, offset: int, member: str = "a", **more
 
 def committed(story: Story, offset: int | None, group: str = GROUP) -> Operation:
     return story.op("committed", KEY, {"group": group}, {"offset": offset})
+
+
+def commit_as_nobody(story: Story, offset: int, **more: Any) -> Operation:
+    value = a_commit("", -1, offset, SIMPLE)
+    return story.op("commit", KEY, value, value, **more)
+
+
+def forget(story: Story, group: str = SIMPLE, key: str = KEY, **more: Any) -> Operation:
+    return story.op("forget", key, {"group": group}, **more)
+
+
+def deletions(story: Story) -> None:
+    """What a group without members committed is deleted; once nobody knows whether it was."""
+    commit_as_nobody(story, 1)
+    forget(story)
+    committed(story, None, SIMPLE)
+    commit_as_nobody(story, 2)
+    committed(story, 2, SIMPLE)
+    forget(story, type="info", error="CLIENT_TIMED_OUT")
+    committed(story, 2, SIMPLE)
+    committed(story, None, SIMPLE)
+    forget(story, type="fail", error="GROUP_ID_NOT_FOUND", ext={"asserts": ABSENT})
+    commit_as_nobody(story, 3)
+
+
+def withheld(story: Story, key: str = KEY, group: str = GROUP) -> Operation:
+    """A deletion that is refused for the members of the group."""
+    said: Any = {"error": "GROUP_SUBSCRIBED_TO_TOPIC", "ext": {"asserts": PRESENT}}
+    return forget(story, group, key, type="fail", **said)
+
+
+def lists(
+    story: Story,
+    node: str,
+    groups: dict[str, str] | None = None,
+    of: dict[str, str | None] | None = None,
+    **asked: list[str],
+) -> Operation:
+    """A broker's answer: of each group its state; all are classic ones, but for `of`."""
+    reported = LISTS[node] if groups is None else groups
+    told = [[each, state, (of or {}).get(each, "classic")] for each, state in reported.items()]
+    return story.op("groups", None, asked or None, {"groups": told}, node=node)
+
+
+def all_list(story: Story, **instead: dict[str, str]) -> None:
+    for node in BROKERS:
+        lists(story, node, instead.get(node))
+
+
+def with_brokers(story: Story, *provides: str) -> Story:
+    """Its plan says who they are."""
+    nodes = {node: {"roles": ["broker"]} for node in BROKERS}
+    story.plan |= {"nodes": nodes, "provides": ["group-operations", *provides]}
+    return story
 
 
 def produce(story: Story, *offsets: int, acks: str = "all") -> None:
@@ -122,8 +185,9 @@ def leaves(story: Story) -> None:
 def clean() -> Story:
     """One member reads; a second one joins and takes a partition; the first one vanishes. Old
     generations are refused, an assignment is told late, one commit has no answer, one is refused,
-    and a value without acks=all is lost. Another group was set to begin later."""
-    story = Story()
+    and a value without acks=all is lost. Another group was set to begin later, of another one
+    commits are deleted."""
+    story = with_brokers(Story())
     produce(story, *range(23))
     committed(story, None)
     join(story, "a", 1, t0=0, t1=0)
@@ -147,6 +211,9 @@ def clean() -> Story:
     story.op("commit", KEY, elsewhere, elsewhere)
     story.op("join", None, of_member("z", "h"), assigned(1, t0=24))
     story.op("list-offsets", KEY, {"at": "latest"}, {"offset": 25})
+    deletions(story)
+    lists(story, "b1", {"g": "PreparingRebalance"}, states=["preparingrebalance", "Stable"])
+    lists(story, "b1", {}, types=["consumer"])
     story.final()
     story.op("fetch", KEY, {"consumer": "final", "from": 0}, {"records": [], "high_watermark": 25})
     join(story, "d", 4, t0=23, t1=0)
@@ -157,7 +224,13 @@ def clean() -> Story:
     fetch(story, "z", 25, end=25, group="h")
     fetch(story, "d", 25, end=25)
     commit(story, 4, 25, "d")
+    withheld(story)
+    withheld(story, OTHER_KEY)
+    commit(story, 4, 25, "d")
     committed(story, 25)
+    committed(story, 3, SIMPLE)
+    for _ in range(2):
+        all_list(story)
     return story
 
 
@@ -171,14 +244,152 @@ def test_clean_run_is_accepted() -> None:
         "one-owner": 2,
         "old-generations-refused": 5,
         "generations-rise": 6,
-        "commits-kept": 7,
-        "commits-made": 7,
-        "within-end": 7,
+        "commits-kept": 13,
+        "commits-made": 10,
+        "within-end": 10,
         "delivered": 24,
         "instances-fenced": 3,
         "returns-keep-the-part": 2,
+        "deletions-withheld": 2,
+        "listed": 2,
     }
     assert set(outcome.figures.values()) == {0}
+
+
+def test_it_is_given_all_that_it_looks_at() -> None:
+    events = clean().run_events()
+    assert Groups().check_run(events) == groups(events)
+
+
+# --- lists --------------------------------------------------------------------------------
+
+
+def listed_in_the_end(*rounds: dict[str, dict[str, str]], settled: bool = True) -> Story:
+    """Three groups have something committed, and each broker is asked so often."""
+    story = with_brokers(Story())
+    for group in (GROUP, "s", SIMPLE):
+        value = a_commit("", -1, 0, group)
+        story.op("commit", KEY, value, value)
+    story.final(settled=settled)
+    for group in (GROUP, "s", SIMPLE):
+        committed(story, 0, group)
+    for instead in rounds:
+        all_list(story, **{"b1": {"g": "Stable"}, **instead})
+    return story
+
+
+def of_lists(story: Story) -> Any:
+    return groups(story.run_events()).clauses[LISTED.name]
+
+
+def test_lists_that_are_held_against_each_other() -> None:
+    story = listed_in_the_end({}, {})
+    assert (of_lists(story), groups(story.run_events()).findings) == (3, [])
+    assert of_lists(listed_in_the_end({})) == 0, "one round shows nothing"
+
+
+def test_a_broker_that_does_not_answer_spoils_its_round_alone() -> None:
+    story = listed_in_the_end({})
+    for node in BROKERS:
+        failed_ = node == "b2"
+        more: Any = {"type": "fail", "error": "CLIENT_TIMED_OUT"} if failed_ else {}
+        story.op("groups", None, None, None if failed_ else {"groups": []}, node=node, **more)
+    assert of_lists(story) == 0
+    all_list(story, b1={"g": "Stable"})
+    assert of_lists(story) == 3
+
+
+def test_lists_of_some_groups_or_of_before_or_of_others_are_no_round() -> None:
+    story = listed_in_the_end({})
+    for node in BROKERS:
+        lists(story, node, {}, types=["consumer"])
+        lists(story, node, {}, states=["Dead"])
+        lists(story, "b9", {})
+    assert (of_lists(story), groups(story.run_events()).findings) == (0, [])
+    before = with_brokers(Story())
+    for group in (GROUP, "s"):
+        commit_ = a_commit("", -1, 0, group)
+        before.op("commit", KEY, commit_, commit_)
+    for _ in range(2):
+        all_list(before, b1={}, b2={})
+    before.final()
+    for group in (GROUP, "s"):
+        committed(before, 0, group)
+    assert (of_lists(before), groups(before.run_events()).findings) == (0, [])
+
+
+def test_groups_with_nothing_committed_in_the_end_need_not_be_listed() -> None:
+    """Nor those of which that was told before the end, or not at all."""
+    story = with_brokers(Story())
+    committed(story, 0, "v")
+    story.final()
+    for group, offset in ((GROUP, 0), ("s", 0), ("w", None)):
+        committed(story, offset, group)
+    asked = story.invoke("committed", KEY, {"group": "x"})
+    story.complete(asked, "fail", {"offset": 0}, error="CONNECTION_FAILED")
+    for _ in range(2):
+        all_list(story, b1={"g": "Stable"}, b2={"s": "Empty"})
+    assert of_lists(story) == 2
+    figures = groups(story.run_events()).figures
+    assert figures["listed broken"] == 0
+
+
+def test_why_lists_are_not_held_against_each_other() -> None:
+    assert "nobody asked" in of_lists(listed_in_the_end())
+    assert "settle" in of_lists(listed_in_the_end({}, {}, settled=False))
+    nobody = listed_in_the_end({}, {})
+    nobody.plan.pop("nodes")
+    assert "who the brokers are" in of_lists(nobody)
+    one = with_brokers(Story())
+    commit(one, -1, 0)
+    one.final()
+    committed(one, 0)
+    for _ in range(2):
+        all_list(one, b1={"g": "Empty"}, b2={})
+    assert "fewer than two groups" in of_lists(one)
+
+
+@pytest.mark.parametrize("type_", ["ok", "info"])
+def test_a_group_whose_offset_may_be_deleted_since_need_not_be_listed(type_: Any) -> None:
+    story = listed_in_the_end()
+    error = None if type_ == "ok" else "CLIENT_TIMED_OUT"
+    forget(story, type=type_, error=error)
+    for _ in range(2):
+        all_list(story, b1={"g": "Stable"}, b2={"s": "Empty"})
+    assert (of_lists(story), groups(story.run_events()).findings) == (2, [])
+    committed(story, 0, SIMPLE)
+    assert of_lists(story) == (3 if type_ == "ok" else 2)
+
+
+@pytest.mark.parametrize("group", [SIMPLE, GROUP])
+def test_deletions_that_are_refused_or_of_others_change_nothing(group: str) -> None:
+    story = listed_in_the_end({}, {})
+    key, more = (KEY, {"type": "fail"}) if group == SIMPLE else (OTHER_KEY, {})
+    forget(story, group, key, **more)  # type: ignore[arg-type]
+    assert of_lists(story) == 3
+
+
+def test_a_group_that_moves_while_brokers_are_asked_is_no_finding() -> None:
+    """Nobody lists it in one round, two in the next."""
+    without = {"b1": {}}
+    twice = {"b3": {"g": "Stable"}}
+    story = listed_in_the_end(without, twice, {})
+    assert (of_lists(story), groups(story.run_events()).findings) == (3, [])
+
+
+def test_groups_that_nobody_named_are_others_where_there_are_transactions() -> None:
+    story = listed_in_the_end({"b3": {"of-txn-0": "Empty"}}, {})
+    assert_invalid(groups(story.run_events()), "of-txn-0 is listed by b3", "nobody had named it")
+    with_brokers(story, "transaction-operations")
+    assert groups(story.run_events()).findings == []
+    del story.plan["provides"]
+    assert groups(story.run_events()).findings == []
+
+
+def test_brokers_that_tell_no_types_cannot_choose_by_them() -> None:
+    story = listed_in_the_end({}, {})
+    lists(story, "b1", {"g": "Stable"}, {"g": None}, types=["consumer"])
+    assert groups(story.run_events()).findings == []
 
 
 def test_one_member_alone_is_no_occasion_for_two_owners_or_older_generations() -> None:
@@ -249,14 +460,14 @@ def test_partition_that_no_member_had_to_read_from_its_beginning() -> None:
     assert groups(story.run_events()).clauses["delivered"] == 24
 
 
-@pytest.mark.parametrize(("type", "count"), [("ok", (3, 4)), ("info", 7)])
+@pytest.mark.parametrize(("type", "count"), [("ok", (4, 5)), ("info", 13)])
 def test_each_partition_has_to_be_asked_of_after_its_commits(type: Any, count: Any) -> None:
     story = clean()
     value = a_commit("d", 4, 0)
     story.op("commit", OTHER_KEY, value, value, type=type)
     assert groups(story.run_events()).clauses["commits-kept"] == count
     story.op("committed", OTHER_KEY, {"group": GROUP}, {"offset": 0})
-    assert groups(story.run_events()).clauses["commits-kept"] == (8 if type == "ok" else 7)
+    assert groups(story.run_events()).clauses["commits-kept"] == (14 if type == "ok" else 13)
 
 
 def test_a_commit_that_fails_for_another_reason_shows_nothing() -> None:
@@ -399,6 +610,67 @@ def test_members_that_are_not_told_their_position_go_on_after_what_they_read() -
     story.op("fetch", KEY, value, result)
     outcome = groups(story.run_events())
     assert (outcome.clauses["delivered"], outcome.findings) == (2, [])
+
+
+# --- deletions ----------------------------------------------------------------------------
+
+
+def test_who_had_not_taken_the_commit_may_have_had_nothing_to_delete() -> None:
+    story = Story()
+    commit_as_nobody(story, 1, node="b2")
+    forget(story, node="b1")
+    committed(story, 1, SIMPLE)
+    assert groups(story.run_events()).findings == []
+    forget(story, node="b2")
+    committed(story, 1, SIMPLE)
+    assert_invalid(groups(story.run_events()), "nothing any more", "told that 1 is committed")
+
+
+def of_deletions(story: Story) -> Any:
+    return groups(story.run_events()).clauses[WITHHELD.name]
+
+
+def test_deletions_are_judged_between_two_signs_of_a_member() -> None:
+    """It was told its part, or committed, before; and commits in the same generation after it."""
+    story = Story()
+    withheld(story)
+    join(story, "a", 1, t0=0)
+    withheld(story)
+    hardly = of_deletions(story)
+    assert "hardly anybody" in hardly
+    commit(story, 1, 3)
+    assert of_deletions(story) == hardly
+    withheld(story)
+    forget(story, GROUP, type="info", error="CLIENT_TIMED_OUT")
+    commit(story, 1, 3)
+    assert of_deletions(story) == 2
+    for f in ("join", "assignment"):
+        withheld(story)
+        join(story, "a", 1, f, t0=0)
+    commit(story, 1, 3, type="info")
+    commit(story, 1, 3, type="fail")
+    commit(story, 1, 3, "b")
+    commit(story, 2, 3)
+    assert of_deletions(story) == 2, "what it was told before, and others, are no signs of it"
+
+
+@pytest.mark.parametrize(("group", "key"), [(GROUP, "u/0"), ("h", KEY)], ids=["topic", "group"])
+def test_deletions_elsewhere_than_members_are(group: str, key: str) -> None:
+    story = Story()
+    join(story, "a", 1, t0=0)
+    for _ in range(2):
+        forget(story, group, key)
+    commit(story, 1, 3)
+    assert "hardly anybody" in of_deletions(story)
+
+
+def test_deletions_that_failed_otherwise_show_nothing() -> None:
+    story = Story()
+    join(story, "a", 1, t0=0)
+    for _ in range(2):
+        forget(story, GROUP, type="fail", error="CONNECTION_FAILED")
+    commit(story, 1, 3)
+    assert "hardly anybody" in of_deletions(story)
 
 
 # --- violations ---------------------------------------------------------------------------
@@ -742,6 +1014,109 @@ def test_what_nobody_committed_is_reported_once() -> None:
     assert (figures["commits-made broken"], figures["commits-kept broken"]) == (1, 0)
 
 
+@PLANTED.violation("had committed nothing any more in t/0", "told that 3 is committed")
+def a_deleted_commit_that_comes_back(story: Story) -> None:
+    forget(story)
+    committed(story, None, SIMPLE)
+    committed(story, 3, SIMPLE)
+
+
+@PLANTED.violation("had committed nothing any more in t/0", "told that 3 is committed")
+def a_deletion_that_is_acknowledged_and_not_done(story: Story) -> None:
+    """The last of three is told of."""
+    long = story.invoke("forget", KEY, {"group": SIMPLE})
+    forget(story)
+    story.complete(long, "ok")
+    committed(story, 3, SIMPLE)
+
+
+@PLANTED.violation("had committed 3 in t/0", "told that nothing is committed", on=Story)
+def a_deletion_that_is_refused_and_done(story: Story) -> None:
+    commit_as_nobody(story, 3)
+    forget(story, type="fail", error="NON_EMPTY_GROUP")
+    committed(story, None, SIMPLE)
+
+
+@PLANTED.violation("had committed 25", "told that nothing is committed")
+def a_deletion_of_another_group(story: Story) -> None:
+    forget(story)
+    committed(story, None)
+
+
+@PLANTED.violation("had committed 25", "told that nothing is committed")
+def a_deletion_of_another_partition(story: Story) -> None:
+    forget(story, GROUP, OTHER_KEY)
+    committed(story, None)
+
+
+@PLANTED.violation("had committed 5", "told that nothing is committed", on=Story)
+def a_deletion_that_takes_effect_after_the_next_commit(story: Story) -> None:
+    commit_as_nobody(story, 4)
+    forget(story)
+    commit_as_nobody(story, 5)
+    committed(story, None, SIMPLE)
+
+
+@PLANTED.violation("had committed 5", "told that nothing is committed", on=Story)
+def a_group_that_is_not_found(story: Story) -> None:
+    commit_as_nobody(story, 5)
+    forget(story, type="fail", error="GROUP_ID_NOT_FOUND", ext={"asserts": ABSENT})
+
+
+@PLANTED.violation("what it had committed in t/1 was deleted", "while d was in it")
+def a_deletion_under_a_members_hands(story: Story) -> None:
+    """Of the other partition of the topic that it reads."""
+    forget(story, GROUP, OTHER_KEY)
+    commit(story, 4, 25, "d")
+
+
+@PLANTED.violation("what it had committed in t/0 was deleted", "while a was in it", on=Story)
+def a_deletion_between_two_commits(story: Story) -> None:
+    commit(story, 0, 2)
+    forget(story, GROUP)
+    commit(story, 0, 3)
+
+
+@PLANTED.violation("group s had something committed in the end", "no broker listed it in 2 rounds")
+def a_group_that_nobody_lists(story: Story) -> None:
+    story.operations = [each for each in story.operations if each.f != "groups"]
+    for _ in range(2):
+        all_list(story, b2={"f": "Empty"})
+
+
+@PLANTED.violation("group g is listed by b1 and b3, in each of 2 rounds")
+def a_group_with_two_coordinators(story: Story) -> None:
+    story.operations = [each for each in story.operations if each.f != "groups"]
+    for _ in range(2):
+        all_list(story, b3={"g": "Stable"})
+
+
+@PLANTED.violation("group z is listed by b3", "nobody had named it")
+def a_group_from_nowhere(story: Story) -> None:
+    lists(story, "b3", {"z": "Empty"})
+
+
+@PLANTED.violation("group z is listed by b3", "nobody had named it")
+def a_group_before_anybody_named_it(story: Story) -> None:
+    lists(story, "b3", {"z": "Empty"})
+    committed(story, None, "z")
+
+
+@PLANTED.violation("group g is listed in state Stable, which was not asked for, by b1")
+def a_group_of_another_state(story: Story) -> None:
+    lists(story, "b1", {"g": "Stable", "h": "Empty"}, states=["Empty"])
+
+
+@PLANTED.violation("group g is listed of type classic, which was not asked for, by b1")
+def a_group_of_another_type(story: Story) -> None:
+    lists(story, "b1", {"g": "Stable"}, types=["consumer"])
+
+
+@PLANTED.violation("group g is listed as of type consumer, and its members are of the classic one")
+def a_group_that_is_called_otherwise(story: Story) -> None:
+    lists(story, "b1", {"g": "Stable"}, {"g": "consumer"})
+
+
 # --- what looks like one ------------------------------------------------------------------
 
 
@@ -953,7 +1328,61 @@ def unread_as_its_produce_failed(story: Story) -> None:
     fetch(story, "a", 1, end=1)
 
 
+def deletion_without_an_answer_that_takes_effect_late(story: Story) -> None:
+    late = story.invoke("forget", KEY, {"group": SIMPLE})
+    story.complete(late, "info", error="CLIENT_TIMED_OUT")
+    commit_as_nobody(story, 4)
+    committed(story, 4, SIMPLE)
+    committed(story, None, SIMPLE)
+
+
+def deletion_and_commit_at_once(story: Story) -> None:
+    for told in (4, None):
+        making = story.invoke("commit", KEY, a_commit("", -1, 4, SIMPLE))
+        forgetting = story.invoke("forget", KEY, {"group": SIMPLE})
+        story.complete(forgetting, "ok")
+        story.complete(making, "ok", a_commit("", -1, 4, SIMPLE))
+        committed(story, told, SIMPLE)
+
+
+def deletion_while_it_is_asked(story: Story) -> None:
+    commit_as_nobody(story, 4)
+    for told in (4, None):
+        asked = story.invoke("committed", KEY, {"group": SIMPLE})
+        forget(story)
+        story.complete(asked, "ok", {"offset": told})
+
+
+def commit_without_an_answer_after_a_deletion(story: Story) -> None:
+    late = story.invoke("commit", KEY, a_commit("", -1, 4, SIMPLE))
+    story.complete(late, "info", error="CLIENT_TIMED_OUT")
+    forget(story)
+    committed(story, None, SIMPLE)
+    committed(story, 4, SIMPLE)
+
+
+def deletion_of_a_commit_of_a_generation(story: Story) -> None:
+    """By who is no member, when nobody is."""
+    commit(story, 2, 4)
+    forget(story, GROUP)
+    committed(story, None)
+    join(story, "b", 3, t0=0)
+
+
+def deletion_where_there_is_no_group(story: Story) -> None:
+    forget(story, type="fail", error="GROUP_ID_NOT_FOUND", ext={"asserts": ABSENT})
+    commit_as_nobody(story, 4)
+    forget(story, type="fail", error="UNKNOWN_TOPIC_OR_PARTITION")
+    committed(story, 4, SIMPLE)
+
+
 LOOK_ALIKES = [
+    deletion_without_an_answer_that_takes_effect_late,
+    deletion_and_commit_at_once,
+    deletion_while_it_is_asked,
+    commit_without_an_answer_after_a_deletion,
+    deletion_of_a_commit_of_a_generation,
+    deletion_where_there_is_no_group,
     joins_that_do_not_tell_a_part,
     assigned_after_a_join_without_an_answer,
     assigned_before_it_joins_in_vain,
@@ -996,7 +1425,7 @@ def test_look_alike_is_accepted(plant: Any) -> None:
 # --- any history --------------------------------------------------------------------------
 
 F = st.sampled_from(
-    ["join", "assignment", "commit", "commit", "committed", "fetch", "fetch", "produce"]
+    ["join", "assignment", "commit", "commit", "committed", "forget", "fetch", "fetch", "produce"]
 )
 
 
@@ -1010,9 +1439,14 @@ def histories(draw: st.DrawFn) -> list[Operation]:
         type_ = draw(st.sampled_from(["ok", "ok", "ok", "info", "fail"]))
         story.complete(each, type_, draw(results(each)) if type_ == "ok" else None)
 
-    if draw(st.booleans()):
+    begins = draw(st.sampled_from(["nothing", "one joins", "two join", "some is deleted"]))
+    if begins != "nothing":
         join(story, "a", 0, t0=0, t1=0)
         produce(story, 0)
+    if begins == "two join":
+        join(story, "b", 1, t0=0, t1=0)
+    elif begins == "some is deleted":
+        forget(story, GROUP)
     for number in range(draw(st.integers(2, 7))):
         if number and draw(st.integers(0, 2)) == 0 and story.phase == "main":
             story.final()
@@ -1035,6 +1469,7 @@ def values(f: str) -> st.SearchStrategy[Any]:
         "assignment": named,
         "commit": {**named, "generation": generation, "offset": SMALL},
         "committed": {"group": st.just(GROUP)},
+        "forget": {"group": st.just(GROUP)},
         "fetch": {**named, "from": SMALL, "consumer": member},
         "produce": {"value": SMALL, "acks": st.sampled_from(["all", "1"])},
     }
@@ -1086,10 +1521,12 @@ def naive(ops: Sequence[Operation]) -> Broken:
             broken.add((clause, (each.index,)))
     for ask, key, offset in questions(ops):
         commits = [
-            each for each in ops if each.f == "commit" and each.key == key and not each.failed
+            each
+            for each in ops
+            if each.f in ("commit", "forget") and each.key == key and not each.failed
         ]
         begun = [each for each in commits if ask.end is not None and each.index < ask.end]
-        if offset is not None and all(each.value["offset"] != offset for each in begun):
+        if offset is not None and all(each.value.get("offset") != offset for each in begun):
             broken.add(("commits-made", (ask.index,)))
         elif not possible(begun):
             broken.add((UNDECIDED, (ask.index,)))
@@ -1098,7 +1535,22 @@ def naive(ops: Sequence[Operation]) -> Broken:
         limit = end_of(ops, key, ask)
         if None not in (offset, limit) and offset > limit:
             broken.add(("within-end", (ask.index,)))
+    for each in ops:
+        if each.f == "forget" and each.ok and stayed(each, [*joins, *taken], taken):
+            broken.add(("deletions-withheld", (each.index,)))
     return broken | undelivered(ops)
+
+
+def stayed(deletion: Operation, seen: Sequence[Operation], taken: Sequence[Operation]) -> bool:
+    """Whether a member was in the group before and after."""
+    return any(
+        before.precedes(deletion)
+        and deletion.precedes(after)
+        and before.value["member"] == after.value["member"]
+        and generation(before) == generation(after)
+        for before in seen
+        for after in taken
+    )
 
 
 def joined(
@@ -1116,6 +1568,9 @@ def joined(
 
 
 def generation(each: Operation) -> int:
+    """A deletion is a commit of nothing, by who is no member."""
+    if each.f == "forget":
+        return -1
     reported = each.value if each.f == "commit" else each.result
     return int(reported["generation"])
 
@@ -1132,9 +1587,9 @@ def questions(ops: Sequence[Operation]) -> Iterator[tuple[Operation, str, int | 
 def possible(
     commits: Sequence[Operation], ask: Operation | None = None, reported: int | None = None
 ) -> bool:
-    """Whether the commits that were answered, and perhaps some of the others, can have happened in
-    an order that real time and generations allow, so that the question is answered by the last one
-    before it."""
+    """Whether the commits and deletions that were answered, and perhaps some of the others, can
+    have happened in an order that real time and generations allow, so that the question is answered
+    by the last one before it."""
 
     def goes_on(left: Sequence[Operation], last: int | None, newest: int) -> bool:
         if not any(each.ok for each in left):
@@ -1148,7 +1603,7 @@ def possible(
                     return True
             elif not 0 <= generation(each) < newest:
                 now = max(newest, generation(each))
-                if goes_on(rest, each.value["offset"], now):
+                if goes_on(rest, each.value.get("offset"), now):
                     return True
         return False
 
@@ -1221,6 +1676,7 @@ def culprit(name: str, message: str, cited: Sequence[Operation]) -> Operation:
         "old-generations-refused": ("commit",),
         "generations-rise": ("join", "assignment"),
         "delivered": ("produce",),
+        "deletions-withheld": ("forget",),
     }.get(name, ("committed", "join"))
     return max((each for each in cited if each.f in kinds), key=lambda each: each.index)
 

@@ -20,7 +20,7 @@ from framework.plugins.outcomes import PRESENT, STALE
 from framework.plugins.system import NodeSpec
 from framework.plugins.workload import WorkloadOptions
 from framework.verdict import Verdict
-from workloads.groups import EARLY, GROUP, PATIENCE, Groups, GroupsOptions
+from workloads.groups import EARLY, GROUP, LISTINGS, PATIENCE, SIMPLE, TRIALS, Groups, GroupsOptions
 
 KEYS = GroupsOptions().keys
 THREADS = 6
@@ -30,6 +30,7 @@ SAYS = {
     "TOPIC_ALREADY_EXISTS": PRESENT,
     "ILLEGAL_GENERATION": STALE,
     "FENCED_INSTANCE_ID": STALE,
+    "GROUP_SUBSCRIBED_TO_TOPIC": PRESENT,
 }
 MAIN = 1500
 """Operations before the final phase."""
@@ -42,7 +43,8 @@ class ReferenceGroup:
     commits are lost now and then; `old_generations`: their commits are taken. `waits`: the share of
     joins and assignments that are told nothing yet, whose member stays all the same. `unfenced`:
     former processes of static members do as they like; `restless`: the share of their returns that
-    begin a generation."""
+    begin a generation. `undeleted`: what is deleted stays; `rash`: also what a group with
+    members committed is deleted."""
 
     def __init__(
         self,
@@ -54,11 +56,16 @@ class ReferenceGroup:
         waits: float = 0.0,
         unfenced: bool = False,
         restless: float = 0.0,
+        undeleted: bool = False,
+        rash: bool = False,
     ) -> None:
         self.rng = random.Random(1)
         self.unfenced, self.restless = unfenced, restless
         self.static: dict[str, dict[str, Any]] = {}
         """Group -> what its static member is told; no id where there is none."""
+        self.undeleted, self.rash = undeleted, rash
+        self.simple: dict[str, int] = {}
+        """What was committed for the group without members."""
         self.waits = waits
         self.calm = calm
         self.lose, self.forget, self.old_generations = lose, forget, old_generations
@@ -163,6 +170,9 @@ class ReferenceGroup:
         return {**reported, "high_watermark": len(log), "log_start": 0, "leader_epoch": 0}
 
     def _commit(self, op: Event) -> Any:
+        if op.value["group"] == SIMPLE:
+            self.simple[str(op.key)] = op.value["offset"]
+            return op.value
         if "id" in op.value:
             if not self.old_generations:
                 return "ILLEGAL_GENERATION"
@@ -179,7 +189,23 @@ class ReferenceGroup:
     def _committed(self, op: Event) -> Any:
         if op.value["group"] in self.static:
             return {"offset": self.static[op.value["group"]].get("committed")}
+        if op.value["group"] == SIMPLE:
+            return {"offset": self.simple.get(str(op.key))}
         return {"offset": self.committed.get(str(op.key))}
+
+    def _forget(self, op: Event) -> Any:
+        if op.value["group"] == GROUP and self.members and not self.rash:
+            return "GROUP_SUBSCRIBED_TO_TOPIC"
+        if not self.undeleted:
+            of = self.simple if op.value["group"] == SIMPLE else self.committed
+            of.pop(str(op.key), None)
+        return None
+
+    def _groups(self, op: Event) -> Any:
+        asked = op.value or {}
+        if "states" in asked or "consumer" in asked.get("types", ()):
+            return {"groups": []}
+        return {"groups": [[group, "Stable", "classic"] for group in (GROUP, *self.static)]}
 
     def _leave(self, op: Event) -> Any:
         self._gone(op.process)
@@ -231,8 +257,8 @@ def test_every_kind_of_operation_happens() -> None:
     group = ReferenceGroup()
     history = main_phase(group)
     seen = Counter((op.f, end.type) for op, end in pairs(history))
-    for f in ("produce", "fetch", "commit", "committed", "list-offsets"):
-        assert seen[f, "ok"] > 25, seen
+    for f in ("produce", "fetch", "commit", "committed", "list-offsets", "forget", "groups"):
+        assert seen[f, "ok"] > 15, seen
     for f in ("join", "assignment", "leave", "crash"):
         assert seen[f, "ok"] >= 2, seen
     assert 0 < group.most <= GroupsOptions().members
@@ -251,7 +277,8 @@ def test_a_member_goes_on_from_where_it_was_reported_and_commits_what_it_read() 
     position: dict[tuple[str, int, str], int] = {}
     moves = commits = 0
     for op, end in pairs(run(ReferenceGroup(lose=0.02))):
-        if isinstance(op.value, dict) and "instance" in op.value:
+        value = op.value if isinstance(op.value, dict) else {}
+        if "instance" in value or value.get("group") == SIMPLE:
             continue
         if op.f in ("join", "assignment") and end.type == "ok":
             for key, at in end.value["positions"]:
@@ -287,7 +314,7 @@ def test_who_commits_under_another_name_is_in_an_older_generation() -> None:
 
 def is_former(value: dict[str, Any]) -> bool:
     """A commit under the name of a member of the group that several have."""
-    return "id" in value and "instance" not in value
+    return "id" in value and "instance" not in value and value["group"] == GROUP
 
 
 def test_a_static_member_is_restarted_and_its_former_processes_speak_up() -> None:
@@ -326,6 +353,59 @@ def test_in_the_end_the_group_has_read_and_committed_everything(lose: float) -> 
     assert asked == {key: {"offset": len(log)} for key, log in group.logs.items()}
 
 
+def test_who_commits_as_nobody_never_goes_back_nor_beyond_the_end() -> None:
+    """And what was committed is deleted, and asked for."""
+    ends: dict[str, int] = {}
+    before: dict[str, int] = {}
+    seen = Counter[str]()
+    for event in main_phase(ReferenceGroup()):
+        key = str(event.key)
+        if event.f == "produce" and event.type == "ok":
+            ends[key] = max(ends.get(key, 0), event.value["offset"] + 1)
+        value = event.value if isinstance(event.value, dict) else {}
+        if event.type != "invoke" or value.get("group") != SIMPLE:
+            continue
+        seen[event.f] += 1
+        if event.f == "commit":
+            assert before.get(key, 0) <= value["offset"] <= ends.get(key, 0)
+            assert (value["generation"], value["member"], value["id"]) == (-1, "", "")
+            before[key] = value["offset"]
+    assert min(seen[f] for f in ("commit", "forget", "committed")) > 8, seen
+    assert sum(offset > 0 for offset in before.values()) == len(KEYS)
+
+
+def test_brokers_are_asked_for_some_of_their_groups() -> None:
+    asked = [op.value for op, _ in pairs(main_phase(ReferenceGroup())) if op.f == "groups"]
+    assert {} in asked
+    assert {tuple(each.get("types", ())) for each in asked} == {(), ("classic",), ("consumer",)}
+    assert {len(each.get("states", ())) for each in asked} == {0, 1, 2}
+
+
+def test_in_the_end_somebody_would_delete_and_each_broker_lists_its_groups() -> None:
+    """What a group with a member has stays; what another one had is gone."""
+    nodes = [NodeSpec(name=name, roles=frozenset({"broker"}), ports={}) for name in ("b1", "b2")]
+    final = clients(Groups().final_generator(replace(OPTIONS, nodes=nodes)))
+    group = ReferenceGroup()
+    group.topics = set(GroupsOptions().names)
+    group.committed, group.simple = dict.fromkeys(KEYS, 0), dict.fromkeys(KEYS, 0)
+    seen = list(pairs(simulate(final, threads=THREADS, completion=group, max_ops=10**4)))
+    forgets = [(op.value["group"], end.type) for op, end in seen if op.f == "forget"]
+    assert forgets == [(GROUP, "fail")] * TRIALS + [(SIMPLE, "ok")]
+    mine = [
+        (op.f, op.key)
+        for op, _ in seen
+        if op.f in ("forget", "commit") and op.value["group"] == GROUP
+    ]
+    tried = [(f, key) for key in KEYS[:TRIALS] for f in ("forget", "commit")]
+    assert mine == tried, "and it commits again what it had"
+    told = {
+        (op.value["group"], op.key): end.value["offset"] for op, end in seen if op.f == "committed"
+    }
+    assert [told[GROUP, key] for key in KEYS] == [0] * len(KEYS)
+    assert [told[SIMPLE, key] for key in KEYS] == [None, *[0] * (len(KEYS) - 1)]
+    assert [op.node for op, _ in seen if op.f == "groups"] == ["b1", "b2"] * LISTINGS
+
+
 def test_the_final_phase_ends_though_nothing_is_answered() -> None:
     final = clients(Groups().final_generator(OPTIONS))
     group = ReferenceGroup(lose=1.0)
@@ -348,6 +428,8 @@ def test_a_group_that_keeps_its_promises_is_valid(seed: int, lose: float) -> Non
         (ReferenceGroup(forget=0.2), "is told that"),
         (ReferenceGroup(unfenced=True), "was taken from a former process"),
         (ReferenceGroup(restless=0.1), "came back in generation"),
+        (ReferenceGroup(undeleted=True), "had committed nothing any more"),
+        (ReferenceGroup(rash=True), "was deleted (operation"),
     ],
 )
 def test_a_group_that_does_not_is_found_out(group: ReferenceGroup, says: str) -> None:

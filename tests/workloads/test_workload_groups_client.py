@@ -10,20 +10,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kio.schema.api_versions.v3 import response as versions
 from kio.schema.errors import ErrorCode
 from kio.schema.find_coordinator.v3.response import FindCoordinatorResponse
 from kio.schema.heartbeat.v4.response import HeartbeatResponse
 from kio.schema.join_group.v9.response import JoinGroupResponse
 from kio.schema.leave_group.v5 import response as leave
+from kio.schema.list_groups.v4 import response as listed_untyped
+from kio.schema.list_groups.v5 import response as listed
 from kio.schema.offset_commit.v8 import response as committed
+from kio.schema.offset_delete.v0 import response as deleted
 from kio.schema.offset_fetch.v7 import response as fetched
 from kio.schema.sync_group.v5.response import SyncGroupResponse
-from kio.schema.types import BrokerId, TopicName
-from kio.static.primitive import i32, i64
+from kio.schema.types import BrokerId, GroupId, TopicName
+from kio.static.primitive import i16, i32, i64
 from loopback_server import CLOSE, LoopbackServer
 
 from framework.history.event import Completion, Invocation
-from framework.plugins.outcomes import STALE
+from framework.plugins.outcomes import ABSENT, PRESENT, STALE
 from framework.plugins.system import NodeSpec
 from framework.testing.loopback import cluster_of
 from nodes.kraft.adapter.system import KraftSystem
@@ -60,6 +64,9 @@ class Coordinator:
         self.offset = -1
         self.sync_codes: list[Any] = []
         self.leader, self.skips = "i-1", False
+        self.newest = 5
+        """Version of ListGroups."""
+        self.topic_code = 0
         self.seen: list[Any] = []
 
     def __call__(self, request: Any) -> Any:
@@ -144,6 +151,51 @@ class Coordinator:
         )
         return leave.LeaveGroupResponse(
             throttle_time=NO_THROTTLE, error_code=ErrorCode.none, members=(own,)
+        )
+
+    def OffsetDeleteRequest(self, request: Any) -> Any:
+        code = self.codes.pop(0) if self.codes else 0
+        if code is CLOSE:
+            return CLOSE
+        own = deleted.OffsetDeleteResponsePartition(
+            partition_index=i32(0), error_code=ErrorCode(self.topic_code)
+        )
+        topic = deleted.OffsetDeleteResponseTopic(name=TopicName("t"), partitions=(own,))
+        topics = () if code else (topic,)
+        return deleted.OffsetDeleteResponse(
+            error_code=ErrorCode(code), throttle_time=NO_THROTTLE, topics=topics
+        )
+
+    def ApiVersionsRequest(self, request: Any) -> Any:
+        def served(key: int, newest: int) -> Any:
+            return versions.ApiVersion(
+                api_key=i16(key), min_version=i16(0), max_version=i16(newest)
+            )
+
+        return versions.ApiVersionsResponse(
+            error_code=ErrorCode.none,
+            api_keys=(served(3, 9), served(16, self.newest)),
+            throttle_time=NO_THROTTLE,
+        )
+
+    def ListGroupsRequest(self, request: Any) -> Any:
+        code = self.codes.pop(0) if self.codes else 0
+        if code is CLOSE:
+            return CLOSE
+        groups: list[Any] = []
+        for group in ("h", "g"):
+            told = {
+                "group_id": GroupId(group),
+                "protocol_type": "consumer",
+                "group_state": "Stable",
+            }
+            if request.__version__ >= 5:
+                groups.append(listed.ListedGroup(**told, group_type="classic"))
+            else:
+                groups.append(listed_untyped.ListedGroup(**told))
+        made: Any = listed if request.__version__ >= 5 else listed_untyped
+        return made.ListGroupsResponse(
+            throttle_time=NO_THROTTLE, error_code=ErrorCode(code), groups=tuple(groups)
         )
 
     def of(self, kind: str) -> list[Any]:
@@ -261,6 +313,108 @@ def test_a_question_is_asked_again_where_nobody_knows_a_coordinator(
     broker.find_codes = [ErrorCode.coordinator_not_available]
     assert client.invoke(invoked("committed", KEY)).type == "ok"
     assert len(broker.of("FindCoordinator")) == 2
+
+
+# --- deletions, and lists -----------------------------------------------------------------
+
+
+def forget() -> Invocation:
+    return invoked("forget", KEY)
+
+
+def test_a_deletion_is_of_one_partition(client: GroupsClient, broker: Coordinator) -> None:
+    done = client.invoke(forget())
+    assert (done.type, done.value, done.node) == ("ok", None, "b1")
+    (request,) = broker.of("OffsetDelete")
+    (topic,) = request.topics
+    assert (request.group_id, topic.name) == ("g", "t")
+    assert [each.partition_index for each in topic.partitions] == [0]
+
+
+@pytest.mark.parametrize(
+    ("error", "type_"),
+    [
+        (ErrorCode.non_empty_group, "fail"),
+        (ErrorCode.group_id_not_found, "fail"),
+        (ErrorCode.not_coordinator, "info"),
+        (ErrorCode.coordinator_not_available, "info"),
+        (CLOSE, "info"),
+    ],
+)
+def test_a_deletion_is_sent_once(
+    client: GroupsClient, broker: Coordinator, error: Any, type_: str
+) -> None:
+    broker.codes = [error]
+    done = client.invoke(forget())
+    assert done.type == type_
+    saw = {ErrorCode.group_id_not_found: ABSENT, ErrorCode.non_empty_group: PRESENT}
+    assert (done.ext or {}) == ({"asserts": saw[error]} if error in saw else {})
+    assert len(broker.of("OffsetDelete")) == 1
+
+
+def test_a_deletion_is_refused_for_its_topic(client: GroupsClient, broker: Coordinator) -> None:
+    broker.topic_code = ErrorCode.group_subscribed_to_topic
+    done = client.invoke(forget())
+    assert (done.type, code(done)) == ("fail", "GROUP_SUBSCRIBED_TO_TOPIC")
+
+
+def test_a_deletion_waits_while_the_coordinator_loads(
+    client: GroupsClient, broker: Coordinator
+) -> None:
+    broker.codes = [ErrorCode.coordinator_load_in_progress]
+    assert client.invoke(forget()).type == "ok"
+    assert len(broker.of("OffsetDelete")) == 2
+
+
+def test_who_is_no_member_commits_without_a_name(client: GroupsClient, broker: Coordinator) -> None:
+    value = {"member": "", "generation": -1, "offset": 7, "id": ""}
+    assert client.invoke(invoked("commit", KEY, **value)).type == "ok"
+    (request,) = broker.of("OffsetCommit")
+    said = (request.member_id, request.generation_id_or_member_epoch, request.group_instance_id)
+    assert said == ("", -1, None)
+
+
+def a_list(node: str | None = None, **value: Any) -> Invocation:
+    return Invocation(process=0, f="groups", key=None, value=value or None, node=node)
+
+
+@pytest.mark.parametrize(("newest", "type_"), [(6, "classic"), (5, "classic"), (4, None)])
+def test_a_broker_lists_its_groups_with_types_where_it_knows_any(
+    client: GroupsClient, broker: Coordinator, newest: int, type_: str | None
+) -> None:
+    broker.newest = newest
+    done = client.invoke(a_list(states=["Stable"], types=["classic"]))
+    told = [["g", "Stable", type_], ["h", "Stable", type_]]
+    assert (done.type, done.value, done.node) == ("ok", {"groups": told}, "b1")
+    (request,) = broker.of("ListGroups")
+    assert request.__version__ == min(newest, 5)
+    assert request.states_filter == ("Stable",)
+    assert getattr(request, "types_filter", None) == (("classic",) if type_ else None)
+
+
+def test_all_groups_are_listed_where_nothing_else_is_said(
+    client: GroupsClient, broker: Coordinator
+) -> None:
+    assert client.invoke(a_list()).type == "ok"
+    (request,) = broker.of("ListGroups")
+    assert (request.states_filter, request.types_filter) == ((), ())
+
+
+def test_a_list_is_of_the_broker_that_is_named() -> None:
+    brokers = [Coordinator(), Coordinator()]
+    with clients(*brokers) as client:
+        assert [client.invoke(a_list("b2")).node for _ in range(2)] == ["b2", "b2"]
+        assert {client.invoke(a_list()).node for _ in range(2)} == {"b1", "b2"}
+    assert len(brokers[1].of("ListGroups")) == 3
+
+
+@pytest.mark.parametrize("error", [ErrorCode.coordinator_load_in_progress, CLOSE])
+def test_a_list_without_an_answer_has_failed(
+    client: GroupsClient, broker: Coordinator, error: Any
+) -> None:
+    broker.codes = [error]
+    done = client.invoke(a_list())
+    assert (done.type, done.node) == ("fail", "b1")
 
 
 # --- a static member ----------------------------------------------------------------------

@@ -2,10 +2,11 @@
 coordinator, or is a static member there.
 
 The member is another's client, in a process of its own (`member_process`). Questions for offsets,
-and commits under a former member's name, which no honest client would send, go to the coordinator
-in our own codec, once: a commit is not sent again after an answer that leaves its fate open. So do
-all operations of static members (`instance`), which are nobody's processes: one that is restarted
-is one that joins again.
+their deletion, commits of who is no member, and those under a former member's name, which no honest
+client would send, go to the coordinator in our own codec, once: a commit is not sent again after an
+answer that leaves its fate open. So do all operations of static members (`instance`), which are
+nobody's processes: one that is restarted is one that joins again. Which groups a broker has, any
+broker is asked.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import tenacity
+from kio.schema.api_versions.v3.response import ApiVersionsResponse
 from kio.schema.errors import ErrorCode
 from kio.schema.join_group.v9.response import JoinGroupResponse
+from kio.schema.offset_delete.v0.response import OffsetDeleteResponse
 from kio.schema.offset_fetch.v7.response import OffsetFetchResponse
 from kio.schema.sync_group.v5.response import SyncGroupResponse
 from kio.static.protocol import RequestPayload, ResponsePayload
@@ -35,6 +38,11 @@ from workloads.kafka.coordinators import GROUP, Coordinators
 from workloads.kafka.group_messages import (
     committed_answer,
     committed_request,
+    forget_answer,
+    forget_request,
+    list_request,
+    listed_answer,
+    versions_request,
 )
 from workloads.kafka.instance_messages import (
     EXCHANGES,
@@ -61,6 +69,8 @@ SEARCH_S: Final = 3.0
 """No new attempt later than this after the operation began."""
 ATTEMPT_S: Final = 2.0
 PAUSE_S: Final = 0.1
+ASKED: Final = ("committed", "forget")
+"""Of a group's coordinator, by whoever likes."""
 NO_MEMBER: Final = "NO_MEMBER"
 """This client has no such member, or none any more."""
 MOVED: Final = frozenset(
@@ -105,14 +115,17 @@ class GroupsClient:
         self._outcomes = system_of(cluster).dialect().outcomes
         self._brokers = connections(cluster, BROKER, f"groups-{thread}", Codec())
         names = {cluster.nodes[node].ids[BROKER]: node for node in self._brokers}
-        self._coordinators = Coordinators(BrokerClient(self._brokers, thread), names, GROUP)
+        self._any = BrokerClient(self._brokers, thread)
+        self._coordinators = Coordinators(self._any, names, GROUP)
         self._relay: Relay | None = None
         self._member: MemberProcess | None = None
 
     def invoke(self, invocation: Invocation) -> Completion:
         """The completion, within 10 s."""
         value = invocation.value if isinstance(invocation.value, dict) else {}
-        if invocation.f == "committed" or "instance" in value or _under_its_name(invocation):
+        if invocation.f == "groups":
+            return self._listed(invocation)
+        if invocation.f in ASKED or "instance" in value or _under_its_name(invocation):
             return self._asked(invocation)
         if invocation.f in _OF_MEMBERS and "group" in value:
             return self._by_member(invocation)
@@ -243,6 +256,9 @@ class GroupsClient:
         if invocation.f == "committed":
             response = self._called(node, committed_request(invocation))
             return committed_answer(invocation, expected(OffsetFetchResponse, response))
+        if invocation.f == "forget":
+            response = self._called(node, forget_request(invocation))
+            return forget_answer(invocation, expected(OffsetDeleteResponse, response))
         exchange = EXCHANGES[invocation.f]
         return exchange.answer(invocation, self._called(node, exchange.request(invocation)))
 
@@ -264,9 +280,27 @@ class GroupsClient:
     def _called(self, node: str, request: RequestPayload) -> ResponsePayload:
         return self._brokers[node].call(request, time.monotonic() + ATTEMPT_S)
 
+    # --- any broker -----------------------------------------------------------------------
+
+    def _listed(self, invocation: Invocation) -> Completion:
+        """Which groups a broker has, by the newest version that it serves."""
+        node = invocation.node
+        try:
+            node, served = self._any.call(versions_request(), node=node)
+            request = list_request(invocation, expected(ApiVersionsResponse, served))
+            node, response = self._any.call(request, node=node)
+            answer = listed_answer(response)
+        except (Breakdown, UnexpectedResponse) as error:
+            node = error.node if isinstance(error, Breakdown) else node
+            return completion(invocation, no_answer(self._outcomes, "groups", error), node)
+        if isinstance(answer, Refused):
+            refusal = self._outcomes.refused("groups", answer, retried=False)
+            return completion(invocation, refusal, node)
+        return completion(invocation, answer, node)
+
 
 def _under_its_name(invocation: Invocation) -> bool:
-    """Whether it is a commit under a former member's name."""
+    """Whether it is a commit under a former member's name, or under none."""
     return invocation.f == "commit" and "id" in invocation.value
 
 

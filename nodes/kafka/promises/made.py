@@ -120,6 +120,20 @@ _GROUPS: Final = (
         ),
     ),
     Promise(
+        name="deleted-offsets",
+        says="What a group has committed is deleted on request, unless it has members that "
+        "subscribe to the topic",
+        source="KIP-496",
+        clauses=of("groups", "commits-kept", "deletions-withheld"),
+    ),
+    Promise(
+        name="listed-groups",
+        says="A broker lists the groups that it coordinates, those of a state or a type where that "
+        "is asked for, with the state and, from 3.8 on, the type of each",
+        source="protocol guide: ListGroups; KIP-518, KIP-848",
+        clauses=of("groups", "listed"),
+    ),
+    Promise(
         name="static-members",
         says="A member with `group.instance.id` that comes back in time has its part still, and "
         "the process before it is fenced",

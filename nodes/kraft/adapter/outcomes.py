@@ -9,7 +9,8 @@ NOT_CONTROLLER is a failure because the node uses it strictly for "not appended"
 was appended and its fate is unknown, it answers REQUEST_TIMED_OUT. So does a partition's leader
 with NOT_ENOUGH_REPLICAS, before the append; after it the answer is
 NOT_ENOUGH_REPLICAS_AFTER_APPEND. A coordinator that refuses a commit for its member or its
-generation has appended nothing; NOT_COORDINATOR and COORDINATOR_NOT_AVAILABLE may follow an append.
+generation, or to delete an offset for who is in the group, has appended nothing; NOT_COORDINATOR
+and COORDINATOR_NOT_AVAILABLE may follow an append.
 Codes that are not in the table are info, whatever they may be.
 """
 
@@ -25,7 +26,7 @@ from framework.plugins.outcomes import (
     STALE,
     OutcomeTable,
 )
-from nodes.adapting.codes import STALE_MEMBERS, name_of
+from nodes.adapting.codes import HAS_MEMBERS, STALE_MEMBERS, name_of
 
 _FAILS: Final = (
     ErrorCode.unknown_topic_or_partition,
@@ -62,6 +63,9 @@ _FAILS: Final = (
     ErrorCode.no_reassignment_in_progress,
     ErrorCode.preferred_leader_not_available,
     ErrorCode.election_not_needed,
+    ErrorCode.non_empty_group,
+    ErrorCode.group_id_not_found,
+    ErrorCode.group_subscribed_to_topic,
 )
 
 OUTCOMES: Final = OutcomeTable(
@@ -74,7 +78,9 @@ OUTCOMES: Final = OutcomeTable(
         ("alter-isr", name_of(ErrorCode.stale_broker_epoch)): STALE,
         ("fetch", name_of(ErrorCode.offset_out_of_range)): OUT_OF_RANGE,
         ("elect", name_of(ErrorCode.election_not_needed)): NEEDLESS,
+        ("forget", name_of(ErrorCode.group_id_not_found)): ABSENT,
         **STALE_MEMBERS,
+        **HAS_MEMBERS,
     },
     reads=frozenset(
         {
@@ -86,6 +92,7 @@ OUTCOMES: Final = OutcomeTable(
             "list-offsets",
             "assignment",
             "committed",
+            "groups",
             "features",
             "reassignments",
             "list-brokers",

@@ -57,6 +57,10 @@ def other_group(offset: int, generation: int = 1) -> Events:
     return single("commit", asked)
 
 
+def forget(type_: str = "ok", group: str = "g", key: str = "t/0") -> Events:
+    return single("forget", {"group": group}, None, type_, key=key)
+
+
 EPOCHS, WATERMARKS = "leader-epoch-regress", "high-watermark-regress"
 ABOVE, COMMITTED = "read-above-high-watermark", "committed-offset-regress"
 WRITTEN = produce(1, 0) + produce(2, 1)
@@ -121,6 +125,35 @@ BOUNDS: dict[str, tuple[Events, dict[str, int]]] = {
     "from the beginning between": (commit(3) + again("t/0") + commit(2), {}),
     "from the beginning elsewhere": (commit(3) + again("t/1") + commit(2), {COMMITTED: 1}),
     "assigned between": (commit(3) + op(7, "assign", ["t/0"]) + commit(2), {COMMITTED: 1}),
+    "a commit less, since a deletion": (commit(3) + forget() + commit(2), {}),
+    "a commit less, since what may be one": (commit(3) + forget("info") + commit(2), {}),
+    "a commit less, since what is none": (commit(3) + forget("fail") + commit(2), {COMMITTED: 1}),
+    "a commit less, since one elsewhere": (
+        commit(3) + forget(key="t/1") + commit(2),
+        {COMMITTED: 1},
+    ),
+    "a commit less than one before a deletion": (
+        commit(3) + commit(2) + forget() + commit(1),
+        {COMMITTED: 1},
+    ),
+    "told nothing since a deletion": (commit(3) + forget() + committed(None), {}),
+    "told nothing since what may be one": (
+        commit(3) + forget("info") + committed(3) + committed(None),
+        {},
+    ),
+    "told nothing since what is none": (
+        commit(3) + forget("fail") + committed(None),
+        {COMMITTED: 1},
+    ),
+    "told nothing since another group's": (
+        commit(3) + forget(group="h") + committed(None),
+        {COMMITTED: 1},
+    ),
+    "told nothing, and committed since": (
+        commit(3) + forget() + commit(4) + committed(None),
+        {COMMITTED: 1},
+    ),
+    "told what is no lower than nothing": (commit(3) + forget() + committed(3), {}),
     "an older generation": (commit(3, 2) + commit(4, 1), {"stale-commit": 1}),
     "an older generation of another group": (commit(3, 2) + other_group(4, 1), {}),
     "the first generation after the next": (commit(3, 1) + commit(4, 0), {"stale-commit": 1}),

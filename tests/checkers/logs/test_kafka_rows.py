@@ -213,6 +213,10 @@ def shown(events: Events) -> list[dict[str, Any]]:
             commit(3, 2, "fail"),
             [KEYED | OF_M | {"kind": "COMMIT", "type": FAIL, "offset": 3, "epoch": 2}],
         ),
+        (
+            single("forget", {"group": "g"}, None, "info"),
+            [OF_0 | {"kind": "COMMIT", "type": INFO, "group": "g"}],
+        ),
         (committed(None), [OF_0 | {"kind": "COMMITTED", "group": "g"}]),
         (committed(3), [OF_0 | {"kind": "COMMITTED", "group": "g", "offset": 3}]),
         (committed(-1), [OF_0 | {"kind": "COMMITTED", "group": "g"}]),
@@ -395,6 +399,7 @@ def test_the_first_of_many_malformed_is_reported() -> None:
         ({"f": "fetch", "key": "t/0", "value": {"from": 0}}, 'has to be {"records"'),
         ({"f": "commit", "key": "t/0", "value": {"group": "g"}}, 'has to be {"group"'),
         ({"f": "committed", "key": "t/0", "value": {}}, 'has to be {"group"'),
+        ({"f": "forget", "key": "t/0", "value": {}}, 'has to be {"group"'),
         ({"f": "join", "value": {"group": "g"}}, 'has to be {"generation"'),
         ({"f": "join", "value": {"generation": 1, "assigned": []}}, 'has to be {"group"'),
     ],

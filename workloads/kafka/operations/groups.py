@@ -1,5 +1,6 @@
 """Consumer groups: `join`, `assignment`, `fetch` by a member, `commit`, `committed`, `leave`,
-`crash`; of a static member also `beat`. The key is null, or `<topic>/<partition>`."""
+`crash`; of a static member also `beat`; of administrators `forget` and `groups`. The key is null,
+or `<topic>/<partition>`."""
 
 from __future__ import annotations
 
@@ -80,7 +81,7 @@ class MemberFetched(Value):
 class Commit(Value):
     """The group goes on from `offset`. `id`: the coordinator's name for a member; it is then not
     the member that sends this, but somebody under its name. `instance`: of a static member.
-    `zombie`: why it must be refused."""
+    `zombie`: why it must be refused. Who is no member has generation -1, and no name."""
 
     group: str
     member: str
@@ -93,7 +94,8 @@ class Commit(Value):
 
 @dataclass(frozen=True, slots=True)
 class OfGroup(Value):
-    """What a group has committed."""
+    """What a group has committed (`committed`), or no longer (`forget`, KIP-496): of the partition
+    that is the key."""
 
     group: str
 
@@ -110,3 +112,19 @@ class Left(Value):
     """Who left; None: the client had no member."""
 
     member: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListGroups(Value):
+    """A node's groups (`groups`): those of these states and types alone, where any are named."""
+
+    states: tuple[str, ...] | None = omitted()
+    types: tuple[str, ...] | None = omitted()
+
+
+@dataclass(frozen=True, slots=True)
+class Listed(Value):
+    """The result of that: of each group its id, state and type (null where none is told: KIP-848
+    brought it)."""
+
+    groups: tuple[tuple[str | None, ...], ...]

@@ -21,12 +21,15 @@ FAIL = {
     30,
     31,
     *range(35, 43),
+    68,
+    69,
     74,
     77,
     80,
     82,
     84,
     85,
+    86,
     95,
     96,
     100,
@@ -84,11 +87,15 @@ ASSERTS = {
     ("beat", 22): "stale",
     ("beat", 25): "stale",
     ("beat", 82): "stale",
+    ("forget", 69): "absent",
+    ("forget", 68): "present",
+    ("forget", 86): "present",
 }
 
 
 @pytest.mark.parametrize(
-    "f", ["create", "delete", "heartbeat", "alter-isr", "fetch", "elect", "commit", "beat"]
+    "f",
+    ["create", "delete", "heartbeat", "alter-isr", "fetch", "elect", "commit", "beat", "forget"],
 )
 def test_what_failures_say_in_words_of_all_systems(f: str) -> None:
     for code in set(ErrorCode) - {ErrorCode.none}:
@@ -98,7 +105,7 @@ def test_what_failures_say_in_words_of_all_systems(f: str) -> None:
 @pytest.mark.parametrize(
     "f",
     [
-        *("describe", "metadata", "fetch", "list-offsets", "assignment", "committed"),
+        *("describe", "metadata", "fetch", "list-offsets", "assignment", "committed", "groups"),
         *("describe-configs", "describe-broker-configs"),
     ],
 )
