@@ -585,6 +585,15 @@ def test_hardly_a_change_was_no_occasion() -> None:
     assert why_none(story, "broker-configurations") == why
 
 
+def test_one_change_and_what_it_made_were_an_occasion() -> None:
+    def during(story: LogStory) -> None:
+        change(story, "broker-4", {"segment.bytes": "1"})
+        story.config("segment.bytes", "1", "4", kind=4)
+
+    found = clause_of(judged(clean(during)), "changes")
+    assert (found.verdict, found.compared) == (Verdict.VALID, 2)
+
+
 @pytest.mark.parametrize("left_out", ["describe-broker-configs", "describe-configs"])
 def test_changes_that_nobody_reads_in_the_end_are_unknown_or_no_occasion(left_out: str) -> None:
     story = changed()

@@ -244,6 +244,15 @@ def test_a_topic_holds_what_it_was_made_with_until_it_goes() -> None:
     assert [by_ns for _, by_ns in logged.records] == [0, 20, 30, 70]
 
 
+def test_what_a_topic_had_goes_with_it() -> None:
+    """And what is set before the next one's record is not held before that is there."""
+    log = log_of(created(), sets("1"), removed(), created("U"), removed("U"), sets("2"))
+    wanted = changes(asked(0, "9"))
+    assert Logged.of(log, wanted).held == {(T, NAME): [None, "1", None]}
+    whole = log_of(*log.records, created("V"))
+    assert Logged.of(whole, wanted).held == {(T, NAME): [None, "1", None, "2"]}
+
+
 def test_a_broker_is_there_from_the_beginning() -> None:
     of_broker = {"f": "configure-broker", "key": "broker-4"}
     log = log_of(sets(None, B), sets("1", B), sets("2", (BROKER_RESOURCE, "5")), removed("?"))
@@ -318,6 +327,24 @@ def test_a_change_that_the_log_never_has_is_found() -> None:
 )
 def test_what_the_log_does_not_tell_is_not_missed(log: CommittedLog) -> None:
     assert judge(log, asked(0, "2"), asked(2, "2"))[1] == []
+
+
+def test_a_log_of_which_nothing_is_known_says_nothing_of_brokers() -> None:
+    of_broker = asked(0, "1", f="configure-broker", key="broker-4")
+    assert judge(log_of(), of_broker) == (0, [])
+    assert len(judge(log_of(created()), of_broker)[1]) == 1
+
+
+def test_who_follows_two_follows_the_later_place() -> None:
+    """Also where that is the place of the one that was answered first."""
+    story = Story()
+    second = story.invoke("configure", "t", {"set": [[NAME, "2"]]})
+    asks(story, "1")
+    story.complete(second, "ok")
+    third = asks(story, None)
+    writes = changes_of(story.operations)[T][NAME]
+    assert [each.operation for each in unmade(writes, ["2", None, "1"])] == [third]
+    assert not list(unmade(writes, ["2", "1", None]))
 
 
 def test_a_change_to_what_there_is_needs_no_record() -> None:
