@@ -10,7 +10,7 @@ from typing import Final
 
 from checkers.folds.committed_log import CommittedLog
 from checkers.folds.departures import FINAL, LIFE_CYCLES
-from checkers.folds.observed import Judgement
+from checkers.folds.observed import Judgement, ended_ns
 from checkers.folds.values import cluster_view
 from framework.checking.findings import finding
 from framework.evidence.changes import BrokerRegistered, BrokerUnregistered, Change
@@ -44,7 +44,7 @@ class Matched:
     missing: Sequence[Operation]
 
 
-def matched(log: CommittedLog, operations: Iterable[Operation], *, once: bool) -> Matched:
+def matched(log: CommittedLog, asked: Iterable[Operation], *, once: bool) -> Matched:
     """Each record is of one ask for its broker that began before somebody had applied it, rather of
     one that was granted. `once`: a request has one effect, however often it was sent. Else one of
     which nobody knows what became of it may have been carried out again, after its broker had
@@ -52,7 +52,7 @@ def matched(log: CommittedLog, operations: Iterable[Operation], *, once: bool) -
 
     What may have made a record may have made each that was applied later, so that the first that
     may is as good as any."""
-    asks = [each for each in operations if each.f == UNREGISTER and not each.failed]
+    asks = [each for each in asked if not each.failed]
     left = sorted(asks, key=lambda ask: not ask.ok)
     compared, unasked = 0, list[BrokerUnregistered]()
     for change, by_ns in sorted(zip(log.records, log.by_ns, strict=True), key=itemgetter(1)):
@@ -76,15 +76,15 @@ def _key(change: BrokerRegistered | BrokerUnregistered) -> str:
 
 def denied(operations: Iterable[Operation]) -> Iterator[tuple[Operation, Operation]]:
     """What showed that a broker was registered, and an ask that was refused thereafter since it was
-    not, though nobody had taken it off meanwhile, nor may have. Only of asks of which the system
-    says that nothing came of them: others may have been told what they did themselves."""
+    not, though nobody had taken it off meanwhile, nor may have: nor that ask itself, of which the
+    system has to say that nothing came of it."""
     for own in _by_key(operations).values():
         asks = [each for each in own if each.f == UNREGISTER and not each.failed]
-        for at, refusal in enumerate(own):
-            if refusal.f != UNREGISTER or not refusal.failed or refusal.asserts != ABSENT:
+        for refusal in own:
+            if refusal.f != UNREGISTER or refusal.asserts != ABSENT:
                 continue
-            served = [each for each in own[:at] if _serves(each) and each.precedes(refusal)]
-            others = [each for each in asks if refusal.end is None or each.index < refusal.end]
+            served = [each for each in own if _serves(each) and each.precedes(refusal)]
+            others = [each for each in asks if not refusal.precedes(each)]
             if served and all(each.ok and each.precedes(served[-1]) for each in others):
                 yield served[-1], refusal
 
@@ -100,7 +100,7 @@ def _by_key(operations: Iterable[Operation]) -> Mapping[str, list[Operation]]:
 
 def _serves(operation: Operation) -> bool:
     """A process of the broker did, when the operation ended."""
-    return operation.ok and operation.f in LIFE_CYCLES and operation.f not in ENDS
+    return operation.ok and operation.f not in (UNREGISTER, *ENDS)
 
 
 def taken_off(events: RunEvents, log: CommittedLog) -> Judgement:
@@ -112,10 +112,9 @@ def taken_off(events: RunEvents, log: CommittedLog) -> Judgement:
         *(_missing(each) for each in found.missing),
         *(_lie(since, refusal) for since, refusal in denied(events.operations)),
     ]
-    if asks and not any(each.ok for each in asks):
-        return found.compared or "no broker was unregistered for sure", findings
-    why = unshown(events.plan, Change) or ("" if asks else NOBODY_ASKED)
-    return found.compared or why or 0, findings
+    if not any(each.ok for each in asks):
+        return "no broker was unregistered for sure" if asks else NOBODY_ASKED, findings
+    return unshown(events.plan, Change) or found.compared, findings
 
 
 def _unasked(change: BrokerUnregistered, asks: Iterable[Operation]) -> Finding:
@@ -153,9 +152,7 @@ class Away:
 
     def holds(self, look: Operation) -> bool:
         """All the time from which the answer may be."""
-        return self.ask.precedes(look) and (
-            self.back is None or (look.end is not None and look.end < self.back.index)
-        )
+        return self.ask.precedes(look) and (self.back is None or look.precedes(self.back))
 
 
 def away(operations: Iterable[Operation]) -> Iterator[Away]:
@@ -187,7 +184,7 @@ def still_told(events: RunEvents) -> Judgement:
                 findings.append(_told(each, last))
             elif not _tells(own[-1], each.broker):
                 quiet += 1
-    return quiet if asked > 1 or findings else _no_look(events), findings
+    return quiet if asked > 1 else _no_look(events), findings
 
 
 def _told_last(gone: Away, own: Sequence[Operation], machine: Machine) -> Operation | None:
@@ -197,7 +194,7 @@ def _told_last(gone: Away, own: Sequence[Operation], machine: Machine) -> Operat
     first = list(takewhile(lambda look: _tells(look, gone.broker), own))
     if not telling:
         return None
-    waited_ns = machine.gave_ns(gone.ask.completed_ns or 0, telling[-1].began_ns)
+    waited_ns = machine.gave_ns(ended_ns(gone.ask), telling[-1].began_ns)
     again, long = len(telling) > len(first), waited_ns >= PATIENCE_NS
     return telling[-1] if again or long else None
 
@@ -217,7 +214,7 @@ def _no_look(events: RunEvents) -> str:
 def _told(gone: Away, look: Operation) -> Finding:
     return finding(
         f"{look.node} tells of broker {gone.broker} by operation {look.index}, "
-        f"{(look.began_ns - (gone.ask.completed_ns or 0)) / 1e9:.1f} s after that was unregistered "
+        f"{(look.began_ns - ended_ns(gone.ask)) / 1e9:.1f} s after that was unregistered "
         f"by operation {gone.ask.index}",
         [gone.ask, look],
     )
