@@ -112,11 +112,13 @@ RULES: Final = (
         clauses=_BROKERS,
         wrong="the former epoch; in service",
     ),
+    # 3.9 relieves it only from a level of `metadata.version` on that no 3.9 is released with
+    # (`ReplicationControlManager.handleBrokerUncleanShutdown`, `MetadataVersion.isElrSupported`).
     Promise(
         name="moved-before-registering",
         says="The broker of another process leads nothing, and is in no ISR that has others",
         source=_REGISTERING,
-        bounds=Bounds(since="3.9"),
+        bounds=Bounds(since="4.0"),
         bounded_by=SOURCES,
         clauses=_WHOLE,
         rule=HeldRule(rule="moved-before-registering"),
