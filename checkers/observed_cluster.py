@@ -35,6 +35,7 @@ from checkers.folds.observed_brokers import (
     live_listed,
     one_address,
 )
+from checkers.folds.observed_controllers import CONTROLLERS_TOLD, controllers_told
 from checkers.folds.observed_partitions import ALL_IN_SYNC, all_in_sync
 from checkers.folds.observed_quorum import (
     ALL_VOTE,
@@ -85,6 +86,7 @@ CLAUSES: Final = (
     DEAD_UNLISTED,
     ALL_IN_SYNC,
     ONE_ADDRESS,
+    CONTROLLERS_TOLD,
     HEARD,
 )
 
@@ -104,6 +106,7 @@ def observed_cluster(events: RunEvents) -> Outcome:
         DEAD_UNLISTED: dead_unlisted(lists, events, nodes),
         ALL_IN_SYNC: all_in_sync(events, quiet, recovery_ns),
         ONE_ADDRESS: one_address(lists, nodes_by_id(events.plan, BROKER)),
+        CONTROLLERS_TOLD: controllers_told(events, views, quiet, recovery_ns),
         HEARD: _heard(events, nodes, recovery_ns),
     }
     counts = {clause.name: count for clause, (count, _) in judgements.items()}

@@ -19,6 +19,10 @@ offset must be in the answer, whenever the two happened. The clauses:
    records (`folds.log_ends`).
 10. What was deleted is not there again, and nothing is given from before the log's beginning
    (`folds.deleted_records`).
+11. Brokers tell of logs that they may have, in the end of those that they must, as large as they
+   can be (`folds.told_logs`).
+12. Leaders tell of producers that wrote to the partition, and as far as they did
+   (`folds.told_producers`).
 
 acks=0 and acks=1 promise no place: their offsets count only once they are read. Topics that had
 one name are judged apart (`folds.topic_ids`), and so is what was before all brokers lost power at
@@ -53,20 +57,25 @@ from checkers.folds.log_ends import answered_limits, goes_back, hidden
 from checkers.folds.observations import with_observations
 from checkers.folds.peace import Upset
 from checkers.folds.power_losses import apart, power_losses
+from checkers.folds.reassigned import MOVES
+from checkers.folds.told_logs import LOGS, READS, by_key, told_sizes
+from checkers.folds.told_producers import PRODUCERS, told_producers
 from checkers.folds.topic_ids import LIVES, by_topic_id, topic_lives, topic_of
 from checkers.folds.values import fetch_from, fetched, log_answer, produce_of, revealed, seek_of
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome, unquoted
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.run_events import RunEvents, settled, unhealed
-from framework.history.event import is_observer
 from framework.history.jsonl import compact
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, LEDGER, Clause, Count, Finding
 from framework.verdict import Verdict
 
 DATA: Final = ("produce", "fetch", "list-offsets", "seek", "delete-records")
-FS: Final = (*DATA, *LIVES, OF_TOPICS, OF_BROKERS)
+FS: Final = (*DATA, PRODUCERS, LOGS, *READS, *MOVES, *LIVES, OF_TOPICS, OF_BROKERS)
+LOST_POWER: Final = "brokers lost power, and with it what they had told of"
+NO_SIZE: Final = "no broker told how large its log is"
+NO_PRODUCER: Final = "no leader told of a producer"
 TRIES: Final = 3
 """So many answers without a record, or failures, are no accident of a moment: whoever reads at the
 end waits some seconds for each."""
@@ -139,30 +148,67 @@ DELETED: Final = Clause(
     blind="where the system writes down late where logs begin: after a fault, other processes than "
     "the one that acknowledged",
 )
-CLAUSES: Final = (ONE_VALUE, KEPT, READABLE, IN_ORDER, WRITTEN, LIMITS, DELETED)
+TOLD_SIZES: Final = Clause(
+    name="sizes",
+    says="Brokers tell of logs alone of which somebody wanted them to have a replica, none larger "
+    "than all that was sent; in the end each in sync tells of one that has what was read",
+    compares="answers of brokers how large their logs are, and once more in the end of those in "
+    "sync",
+    floor=2,
+    because="two brokers, or one twice",
+    sources=(CLIENTS, LEDGER),
+    blind="where the first read of a topic came after the first wish for other replicas, who may "
+    "have a log; logs of former replicas; sizes in between; what lay before brokers lost power",
+)
+TOLD_PRODUCERS: Final = Clause(
+    name="producers",
+    says="Leaders tell of producers alone that wrote to the partition, in their epochs and no "
+    "further than they had sent; in the end of all that were acknowledged, as far as that",
+    compares="producers that leaders told of, and those of whom one has to in the end",
+    floor=2,
+    because="two producers, or one twice",
+    sources=(CLIENTS, LEDGER),
+    blind="what is told too low before the end; who wrote what was deleted; what lay before "
+    "brokers lost power",
+)
+CLAUSES: Final = (
+    ONE_VALUE,
+    KEPT,
+    READABLE,
+    IN_ORDER,
+    WRITTEN,
+    LIMITS,
+    DELETED,
+    TOLD_SIZES,
+    TOLD_PRODUCERS,
+)
 
 
 def by_partition(events: RunEvents) -> Mapping[str, RunEvents]:
-    """The operations on each partition, by its key, with those that make, remove and configure its
-    topic, and that configure brokers. What an observer was told counts where clients work on a
-    partition, too."""
+    """The operations on each partition, by its key, with those that make, show, configure and
+    remove its topic, configure brokers, or move partitions. What an observer was told counts where
+    clients work on a partition, too; what a broker told of several counts for each of them."""
     keys: dict[str, list[Operation]] = defaultdict(list)
     topics: dict[str, list[Operation]] = defaultdict(list)
     brokers = [each for each in events.operations if each.f == OF_BROKERS]
+    moves = [each for each in events.operations if each.f in MOVES]
     worked_on = {each.key for each in events.operations if each.f in DATA}
     for operation in with_observations(events).operations:
-        unseen = is_observer(operation.process) and operation.key not in worked_on
-        if unseen or operation.f == OF_BROKERS:
-            continue
-        found = topics if operation.f in (*LIVES, OF_TOPICS) else keys
-        found[unquoted(compact(operation.key))].append(operation)
+        if operation.f == LOGS:
+            for each in by_key([operation]):
+                if each.key in worked_on:
+                    keys[str(each.key)].append(each)
+        elif operation.f in (*LIVES, *READS, OF_TOPICS):
+            topics[unquoted(compact(operation.key))].append(operation)
+        elif operation.key in worked_on:
+            keys[unquoted(compact(operation.key))].append(operation)
     lives = topic_lives(events.operations)
     losses = power_losses(each.entries for each in events.faults)
     return {
         (key if topic_id is None else f"{key} of {topic_id}") + before: replace(
             events,
             operations=[
-                *(*brokers, *topics[topic_of(own[0])]),
+                *(*brokers, *topics[topic_of(own[0])], *moves),
                 *(_as_far_as_read(part) if before else part),
             ],
         )
@@ -235,6 +281,8 @@ def partition_data(events: RunEvents) -> Outcome:
         for fetch in fetches
         for offset, _ in fetch.records
     )
+    sizes, producers, of_reports = _reports(events)
+    findings += of_reports
     unread = [] if deleted else unread_of(acknowledged, fetches)
     figures: dict[str, float] = {
         "acknowledged": len(acknowledged),
@@ -255,6 +303,8 @@ def partition_data(events: RunEvents) -> Outcome:
         WRITTEN.name: len(read),
         LIMITS.name: len(limits) - len({each.limit for each in limits}),
         DELETED.name: told + len(late) or "no log began late, and no delete was known to anybody",
+        TOLD_SIZES.name: sizes,
+        TOLD_PRODUCERS.name: producers,
     }
     if deleted or not (acknowledged or unplaced):
         why = "the topic may have been deleted" if deleted else "nothing was acknowledged"
@@ -520,6 +570,23 @@ def _ends(operations: Iterable[Operation], end: int) -> Iterator[Finding]:
                 [operation],
                 clause=LIMITS.name,
             )
+
+
+# --- 11, 12: what brokers tell of their replicas ------------------------------------------
+
+
+def _reports(events: RunEvents) -> tuple[Count, Count, list[Finding]]:
+    """Of one partition: what was compared of sizes and of producers, and what is wrong."""
+    if power_losses(each.entries for each in events.faults):
+        return LOST_POWER, LOST_POWER, []
+    keys = (str(each.key) for each in events.operations if each.f in (*DATA, LOGS, PRODUCERS))
+    sizes, of_sizes = told_sizes(events, next(keys, "/0"))
+    producers, of_producers = told_producers(events)
+    findings = [
+        *(replace(each, clause=TOLD_SIZES.name) for each in of_sizes),
+        *(replace(each, clause=TOLD_PRODUCERS.name) for each in of_producers),
+    ]
+    return sizes or NO_SIZE, producers or NO_PRODUCER, findings
 
 
 class PartitionData(RunChecker):

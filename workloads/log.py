@@ -13,6 +13,9 @@ committed at most, so that enough is left to read.
 Every other topic, the first among them, asks for two in-sync replicas where it has three: what all
 have acknowledged there no single broker can lose. On the others the last replica goes on alone.
 
+Every few seconds a broker is asked how large its logs are, or a leader who produces to its
+partition, where the system tells such things; in the end each is.
+
 Where a flood is asked for, brokers are sent produces without pause beside that, to a topic of its
 own: for some seconds, then for as long not, in turns, so that both stand side by side in a run.
 """
@@ -38,7 +41,12 @@ from framework.generators import (
     sleep,
 )
 from framework.history.event import Event, Invocation, Process
-from framework.plugins.capabilities import DATA_FLOODS, ELECTIONS, REASSIGNMENTS
+from framework.plugins.capabilities import (
+    DATA_FLOODS,
+    ELECTIONS,
+    REASSIGNMENTS,
+    REPLICA_REPORTS,
+)
 from framework.plugins.outcomes import NEEDLESS, OUT_OF_RANGE, PRESENT
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client, WorkloadOptions
@@ -57,6 +65,7 @@ from workloads.kafka.operations.partitions import (
     partition_key,
 )
 from workloads.kafka.operations.reassignments import Reassign
+from workloads.kafka.operations.reports import LogDirs
 from workloads.kafka.operations.topics import CreateTopic
 from workloads.kafka.roles import BROKER, brokers
 from workloads.options import at_least
@@ -76,6 +85,8 @@ MOST_FLOOD_S: Final = 4.0
 
 MOVE_EVERY_NS: Final = 1_500_000_000
 """Between two wishes for other replicas of a partition."""
+REPORT_EVERY_NS: Final = 2_500_000_000
+"""Between two questions of what brokers tell of their replicas."""
 CANCEL_SHARE: Final = 0.15
 FEWEST: Final = 2
 """Replicas to which a partition is moved that has more: an ISR of two stays possible."""
@@ -165,6 +176,7 @@ class Log(KafkaWorkload):
             topics=topics,
             brokers=self._movable(options),
             elects=self._elects(options),
+            reporters=_reporters(options),
         )
         if not self._options.flood:
             return operations
@@ -192,12 +204,20 @@ class Log(KafkaWorkload):
     def final_generator(self, options: WorkloadOptions) -> Generator:
         """All of every partition, and the topics, once no replicas are being changed, and leaders
         that were just elected know what is committed: until then they tell no latest offset
-        (KIP-207), and give too little to who fetches."""
+        (KIP-207), and give too little to who fetches. Then what brokers tell of their replicas, the
+        sizes of logs twice: one answer may be lost."""
         peace: list[Generator] = [AtRest()] if self._movable(options) else []
         if self._elects(options):
             latest = ListOffsets("latest").to_json()
             peace.append(FinalReads(names=self._keys, f="list-offsets", value=latest))
-        return phases(*peace, final_fetches(self._options.keys), super().final_generator(options))
+        keys, reporters = self._options.keys, _reporters(options)
+        return phases(
+            *peace,
+            final_fetches(keys),
+            super().final_generator(options),
+            *(_log_dirs(keys, node) for node in reporters * 2),
+            FinalReads(names=lambda: keys if reporters else (), f="producers"),
+        )
 
     def _keys(self) -> Sequence[str]:
         return self._options.keys
@@ -205,6 +225,15 @@ class Log(KafkaWorkload):
     def client(self, cluster: Cluster, thread: int) -> Client:
         client = LogClient(cluster, thread, self._started)
         return FloodClient(cluster, thread, FLOODED, client) if self._options.flood else client
+
+
+def _reporters(options: WorkloadOptions) -> list[str]:
+    """The brokers that tell of their replicas."""
+    return brokers(options.nodes) if REPLICA_REPORTS in options.capabilities else []
+
+
+def _log_dirs(keys: Sequence[str], node: str) -> Invocation:
+    return op("log-dirs", value=LogDirs(tuple(keys)).to_json(), node=node)
 
 
 def floods(options: LogOptions) -> Generator:
@@ -230,9 +259,10 @@ class LogOperations:
     a consumer waits for one before it sends the next; `lost`: consumers whose position is no
     longer in the log; `topics`: those to create first. `brokers`: between which partitions are
     moved, the next time at `move_at_ns`. `elects`: preferred leaders are elected, the next time at
-    `elect_at_ns`; `displaced`: partitions that may have another leader. `begins`: up to where each
-    partition's records were to be deleted; `committed`: what of it was shown to be; the next delete
-    is at `delete_at_ns`."""
+    `elect_at_ns`; `displaced`: partitions that may have another leader. `reporters`: those that are
+    asked of their replicas, the next time at `report_at_ns`, `reports` times so far. `begins`: up
+    to where each partition's records were to be deleted; `committed`: what of it was shown to be;
+    the next delete is at `delete_at_ns`."""
 
     options: LogOptions
     topics: Mapping[str, CreateTopic] = field(default_factory=dict)
@@ -245,6 +275,9 @@ class LogOperations:
     elects: bool = False
     elect_at_ns: int = 0
     displaced: frozenset[str] = frozenset()
+    reporters: Sequence[str] = ()
+    report_at_ns: int = 0
+    reports: int = 0
     begins: Mapping[str, int] = field(default_factory=dict)
     committed: Mapping[str, int] = field(default_factory=dict)
     delete_at_ns: int = 0
@@ -258,6 +291,7 @@ class LogOperations:
             or self._move(rng, context.time)
             or self._elect(rng, context.time)
             or self._delete(rng, context.time)
+            or self._report(rng, context.time)
             or self._data(rng)
         )
         if template is None:
@@ -305,6 +339,16 @@ class LogOperations:
         key = rng.choice(able)
         before = rng.randint(self.begins.get(key, 0) + 1, most[key])
         return op("delete-records", key=key, value=DeleteRecords(before=before).to_json())
+
+    def _report(self, rng: random.Random, now_ns: int) -> Invocation | None:
+        """What a broker tells of all logs, or a leader of those who produce to its partition."""
+        if not self.reporters or now_ns < self.report_at_ns:
+            return None
+        turn, of_leader = divmod(self.reports, 2)
+        if of_leader:
+            return op("producers", key=rng.choice(self.options.keys))
+        # By turns: one broker that is down is no reason why nobody tells anything for long.
+        return _log_dirs(self.options.keys, self.reporters[turn % len(self.reporters)])
 
     def _data(self, rng: random.Random) -> Invocation | None:
         keys = self.options.keys
@@ -354,6 +398,9 @@ class LogOperations:
                 after = replace(after, move_at_ns=now_ns + MOVE_EVERY_NS)
             case "elect":
                 after = replace(after, elect_at_ns=now_ns + ELECT_EVERY_NS)
+            case "log-dirs" | "producers":
+                at_ns = now_ns + REPORT_EVERY_NS
+                after = replace(after, report_at_ns=at_ns, reports=self.reports + 1)
             case "delete-records":
                 at_ns = now_ns + round(self.options.delete_every_s * 1e9)
                 before = DeleteRecords.from_json(chosen.value).before

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from checkers.folds.observed import (
     ANSWERS,
@@ -115,6 +115,13 @@ def live_listed(
     return (enough, ANSWERS * len(brokers)), findings
 
 
+class Told(Protocol):
+    """A list that is right or wrong, by an answer."""
+
+    @property
+    def operation(self) -> Operation: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Patience:
     """With a list that is wrong in peace."""
@@ -123,7 +130,7 @@ class Patience:
     upset: Upset
     recovery_ns: int
 
-    def ends(self, settled: bool, streak: Lists, of: Lists) -> bool:
+    def ends(self, settled: bool, streak: Sequence[Told], of: Sequence[Told]) -> bool:
         """After as long as recovery takes; in a cluster that was seen to settle also where no list
         was ever right, and that is not the machine's doing. `of`: the lists of this peace."""
         begin_ns, end_ns = span_ns(streak[0].operation, streak[-1].operation)

@@ -218,7 +218,7 @@ def let_go(events: RunEvents, views: Sequence[View]) -> Judgement:
     long_ns = fencing_ns(events.plan)
     machines, succeeded = events.machines, _Succession(views)
     controllers = ids_in(events.plan, CONTROLLER)
-    own = {each.operation.index: each for each in views if _of_itself(each, controllers)}
+    own = {each.operation.index: each for each in views if of_itself(each, controllers)}
     asked: dict[str, list[Operation]] = defaultdict(list)
     for each in events.observations:
         if each.f in VIEWS:
@@ -257,7 +257,7 @@ class _Succession:
         return view.epoch
 
 
-def _of_itself(view: View, controllers: Mapping[str, int]) -> bool:
+def of_itself(view: View, controllers: Mapping[str, int]) -> bool:
     """A node tells that it leads."""
     return view.leader >= 0 and controllers.get(str(view.operation.node)) == view.leader
 

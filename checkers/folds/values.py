@@ -150,6 +150,13 @@ class ClusterView(TypedDict):
     others: NotRequired[bool]
 
 
+class ControllersView(TypedDict):
+    """What a controller tells of the controllers. `active`: -1, it knows none."""
+
+    controllers: Sequence[BrokerAddress]
+    active: ReplicaId
+
+
 # --- the quorum ---------------------------------------------------------------------------
 
 
@@ -262,6 +269,28 @@ class Deleted(TypedDict, total=False):
     low_watermark: Offset
 
 
+class LogSize(TypedDict):
+    """A log that a broker has, in bytes. `future`: it is to replace the one that is there."""
+
+    key: str
+    size: int
+    future: NotRequired[bool | None]
+
+
+class LogDirs(TypedDict):
+    """Of which partitions, `<topic>/<number>`, a broker is asked for its logs."""
+
+    keys: Sequence[str]
+
+
+class ActiveProducer(TypedDict):
+    """A producer as a partition's log knows it. `last`: its last sequence number; -1: none."""
+
+    id: int
+    epoch: int
+    last: int
+
+
 class LogAnswer(TypedDict, total=False):
     """Of a produce or a ListOffsets."""
 
@@ -344,12 +373,14 @@ class Features(TypedDict):
 
 class Revealed(TypedDict, total=False):
     """`epoch`, `offset`: where in the metadata log it was read. `attempts`: how often a produce was
-    sent."""
+    sent. `sent_as`: of one that is idempotent, under which producer id, producer epoch and sequence
+    number."""
 
     epoch: LeaderEpoch
     offset: Offset
     producer_id: int
     attempts: int
+    sent_as: tuple[int, int, int]
 
 
 # --- of operations ------------------------------------------------------------------------
@@ -441,6 +472,11 @@ def cluster_view(answer: Operation) -> ClusterView:
     return result
 
 
+def controllers_view(answer: Operation) -> ControllersView:
+    result: ControllersView = answer.result
+    return result
+
+
 def flood_report(operation: Operation) -> Flood:
     """Of one that was answered."""
     result: Flood = operation.result
@@ -470,6 +506,23 @@ def delete_records(operation: Operation) -> DeleteRecords:
 def deleted(operation: Operation) -> Deleted:
     """Of one that was acknowledged."""
     result: Deleted = operation.result
+    return result
+
+
+def log_dirs(operation: Operation) -> LogDirs:
+    value: LogDirs = operation.value
+    return value
+
+
+def logs_told(operation: Operation) -> Sequence[LogSize]:
+    """Of an answer."""
+    result: Sequence[LogSize] = operation.result or []
+    return result
+
+
+def producers_told(operation: Operation) -> Sequence[ActiveProducer]:
+    """Of an answer."""
+    result: Sequence[ActiveProducer] = operation.result or []
     return result
 
 

@@ -21,6 +21,8 @@ REQUEST_IDS: Final = "request-ids"
 UNFORCED: Final = "unforced-data"
 FORMATTED_DISKS: Final = "formatted-disks"
 CHANGING_VOTERS: Final = "changing-voters"
+TOLD_CONTROLLERS: Final = "told-controllers"
+REPLICA_REPORTS: Final = "replica-reports"
 CAPABILITIES: Final[Mapping[str, str]] = {
     "kafka-topics": "topics that Kafka's protocol creates, deletes and lists",
     "topic-configs": "topics that are created with a configuration, which brokers show",
@@ -39,6 +41,8 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     UNFORCED: "data that it leaves to the operating system to write to the disk",
     FORMATTED_DISKS: "nodes that start with an empty disk once it is formatted",
     CHANGING_VOTERS: "voters that administrators add and remove while the cluster runs",
+    TOLD_CONTROLLERS: "controllers that tell anybody which controllers there are, and where",
+    REPLICA_REPORTS: "brokers that tell of their logs, and of who produces to them",
     "groups": "consumer groups",
     "transactions": "transactions of producers",
     "kafka-descriptions": "nodes that tell anybody of the cluster in Kafka's protocol",

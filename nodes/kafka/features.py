@@ -23,6 +23,9 @@ SINCE: Final = "3.9"
 _KRAFT: Final = "kraft.version"
 _DYNAMIC_FROM: Final = 21
 """Of `metadata.version`: 3.9-IV0. Not every StorageTool says so."""
+_REGISTERED_SINCE: Final = "3.7"
+_REGISTERED_FROM: Final = 15
+"""Of `metadata.version`: 3.7-IV0, from which on controllers register, and tell of each other."""
 _ELIGIBLE_SINCE: Final = "4.1"
 _ELIGIBLE_FROM: Final = 26
 """Of `metadata.version`: 4.1-IV0, from which on a cluster begins with eligible leader replicas."""
@@ -101,6 +104,15 @@ def check(wanted: Sequence[Mapping[str, str]], versions: Sequence[str]) -> None:
             f"--set {QUORUM}={DYNAMIC}: it takes levels of {DYNAMIC_SINCE} or newer, "
             f"{METADATA_VERSION} {_DYNAMIC_FROM} (KIP-853)"
         )
+
+
+def registers_controllers(wanted: Mapping[str, str]) -> bool:
+    """Whether a cluster that begins at these levels has registrations of controllers (KIP-919), if
+    its releases have."""
+    levels = asked_for(wanted)
+    level = dict(levels.each).get(METADATA_VERSION, str(_REGISTERED_FROM))
+    old = bool(levels.release) and not is_since(levels.release, _REGISTERED_SINCE)
+    return not old and int(level) >= _REGISTERED_FROM
 
 
 def _is_too_low(levels: Levels) -> bool:

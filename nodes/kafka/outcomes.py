@@ -95,6 +95,8 @@ OUTCOMES: Final = OutcomeTable(
             "metadata",
             "fetch",
             "list-offsets",
+            "log-dirs",
+            "producers",
             "assignment",
             "committed",
             "groups",

@@ -8,7 +8,12 @@ from typing import Final
 
 from framework.evidence.kinds import Evidence
 from framework.history.event import Recorded
-from framework.plugins.capabilities import CHANGING_VOTERS, FORMATTED_DISKS, UNFORCED
+from framework.plugins.capabilities import (
+    CHANGING_VOTERS,
+    FORMATTED_DISKS,
+    TOLD_CONTROLLERS,
+    UNFORCED,
+)
 from framework.plugins.dialect import Dialect
 from framework.plugins.host import Image
 from framework.plugins.promise import Promised
@@ -74,12 +79,14 @@ class KafkaSystem(System):
     ) -> frozenset[str]:
         """Those that all of the nodes' releases promise, and are asked for. Of logs that are forced
         to the disk now and then, nobody knows how far they are. Who votes in a static quorum never
-        changes."""
+        changes. At older levels of features controllers tell nothing of each other."""
         given = [settings_of.get(spec.name, {}) for spec in nodes]
         found = capabilities_on([software.asked_for(each).version for each in given])
         found |= {FORMATTED_DISKS}
         if not all(map(quorum.is_dynamic, given)):
             found -= {CHANGING_VOTERS}
+        if not all(map(features.registers_controllers, given)):
+            found -= {TOLD_CONTROLLERS}
         forced = any(settings.FORCING & each.keys() for each in given)
         return found if forced else found | {UNFORCED}
 

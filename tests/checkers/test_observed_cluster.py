@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from judging import clause_of, judged
 from planted_runs import NODES, OTHER, TOPIC, Story
 
+from checkers.folds.observed_controllers import CONTROLLERS, CONTROLLERS_TOLD, NOBODY_ASKED
 from checkers.observed_cluster import CLAUSES, HEARD, ObservedCluster, observed_cluster
 from framework.checking.keyed import outcome_row
 from framework.checking.live import clauses_so_far
@@ -59,6 +60,15 @@ class Asked(Story):
         ]
         return self.ask(node, "describe-cluster", {"brokers": reported})
 
+    def controllers(self, node: str, *told: int, active: int | None = None, **address: str) -> Any:
+        """Controllers by their ids; none named: all."""
+        reported = [
+            {"id": number, "host": address.get(f"c{number}", f"c{number}"), "port": 9093}
+            for number in told or VOTERS
+        ]
+        who = self.leader if active is None else active
+        return self.ask(node, CONTROLLERS, {"controllers": reported, "active": who})
+
     def topic(self, node: str, *isr: int, topic_id: str = TOPIC, partition: int = 0) -> Any:
         """One partition on all brokers, and those of them that are in sync."""
         live = [
@@ -81,7 +91,9 @@ class Asked(Story):
                 self.silence(node, CONNECTION_FAILED)
                 continue
             self.node(node)
-            if node in BROKERS:
+            if node not in BROKERS:
+                self.controllers(node)
+            else:
                 self.quorum(node)
                 self.brokers(node, without.get(node, ""))
         self.end += 3
@@ -482,6 +494,186 @@ def named_by(story: Asked, listed: Sequence[tuple[str, int]]) -> None:
     story.ask("b1", "describe-cluster", {"brokers": brokers})
 
 
+# --- the controllers
+
+
+@PLANTED.violation("c2 (operation", "tells of controllers [4], and [1, 2, 3] are those of the plan")
+def a_broker_is_told_to_be_a_controller(story: Asked) -> None:
+    story.controllers("c2", 1, 2, 3, 4)
+
+
+@PLANTED.violation("tells of a controller twice")
+def a_controller_is_told_twice(story: Asked) -> None:
+    story.controllers("c2", 1, 2, 2, 3)
+
+
+@PLANTED.violation("tells of two controllers at one address", "c1:9093")
+def two_controllers_have_one_address(story: Asked) -> None:
+    story.controllers("c2", c3="c1")
+
+
+@PLANTED.violation("controller 3 has two addresses: c3:9093 by c1", "elsewhere:9093 by c2")
+def two_addresses_of_one_controller(story: Asked) -> None:
+    story.controllers("c2", c3="elsewhere")
+    story.controllers("c2", c3="elsewhere")
+
+
+@PLANTED.violation("tells that 4 is active, and [1, 2, 3] are the controllers")
+def a_broker_is_told_to_be_active(story: Asked) -> None:
+    story.controllers("c2", active=4)
+
+
+@PLANTED.violation("c1 (operation", "tells that 3 is active, between leader 2 in epoch 2")
+def another_is_active_than_the_node_knows_to_lead(story: Asked) -> None:
+    story.node("c1")
+    story.controllers("c1", active=3)
+    story.node("c1")
+
+
+@PLANTED.violation("c2 (operation", "tells that 1 is active, between leader 2 in epoch 2", on=Asked)
+def a_leader_calls_another_active_that_tells_no_view_but_where_it_leads(story: Asked) -> None:
+    story.leader, story.epoch = 2, 2
+    story.quorum("c2")
+    story.controllers("c2", active=1)
+    story.quorum("c2")
+
+
+@PLANTED.violation("c1 tells of controllers [1, 2] and that 2 is active in 2 answers", on=begun)
+def a_controller_is_left_out_in_the_end(story: Asked) -> None:
+    story.final()
+    story.controllers("c1", 1, 2)
+    story.controllers("c1", 1, 2)
+
+
+@PLANTED.violation("c1 tells of controllers [1] and that 1 is active in 9 answers", on=Asked)
+def controllers_are_left_out_for_long(story: Asked) -> None:
+    for _ in range(9):
+        story.controllers("c1", 1)
+        story.wait(2000)
+    ended(story)
+
+
+@PLANTED.violation("c3 tells of controllers [1, 2, 3] and that -1 is active in 9", on=Asked)
+def no_controller_is_active_for_long(story: Asked) -> None:
+    for _ in range(9):
+        story.controllers("c3", active=-1)
+        story.wait(2000)
+    ended(story)
+
+
+def told(story: Asked) -> Any:
+    return clause_of(judged(CHECKER, story), CONTROLLERS_TOLD.name)
+
+
+def test_what_is_wrong_of_controllers_is_said_once_a_kind() -> None:
+    story = clean()
+    for _ in range(3):
+        story.controllers("c1", 1, 2, 3, 4)
+        story.controllers("c2", c1="elsewhere")
+    of_them = [each for each in findings(story) if "controller" in each]
+    assert len(of_them) == 2
+
+
+@pytest.mark.parametrize(
+    "around", [{"leader": 3, "leader_epoch": 3}, {"leader_epoch": 3}, {"leader": -1}]
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_who_is_active_may_be_another_while_leaders_change(
+    around: Mapping[str, int], first: bool
+) -> None:
+    """Of views that differ, or know none, nothing follows."""
+    story = Asked()
+    story.leader, story.epoch = 2, 2
+    story.node("c1", **(around if first else {}))
+    story.controllers("c1", active=3)
+    story.node("c1", **({} if first else around))
+    assert not any("is active, between" in each for each in findings(story))
+
+
+def test_answers_of_others_say_nothing_of_whom_a_node_knows() -> None:
+    """Nor does what a node passes on."""
+    story = Asked()
+    story.node("c2", leader=2)
+    story.quorum("c1", leader=2)
+    story.controllers("c1", active=1)
+    story.quorum("c1", leader=2)
+    story.node("c2", leader=2)
+    assert not findings(story)
+
+
+def test_a_view_that_overlaps_the_answer_is_no_bound() -> None:
+    story = Asked()
+    before = story.node("c1")
+    answer = story.controllers("c1", active=3)
+    story.node("c1")
+    assert findings(story)
+    before.end = answer.index + 1
+    assert not findings(story)
+
+
+def test_nobody_may_be_known_to_be_active_for_a_moment() -> None:
+    story = clean()
+    story.node("c1")
+    story.controllers("c1", active=-1)
+    story.node("c1")
+    assert not findings(story)
+
+
+def test_a_controller_may_be_left_out_while_it_comes_back() -> None:
+    """Once, or for as long as recovery takes after a fault."""
+    story = Asked()
+    story.controllers("c1", 1, 2)
+    story.rounds(1)
+    with story.fault(victims={"c3": {}}):
+        story.wait(1000)
+    for _ in range(6):
+        story.controllers("c1", 1, 2)
+        story.wait(2000)
+    assert not findings(story)
+    story.wait(4000)
+    assert not findings(ended(story))
+
+
+def test_who_votes_may_change() -> None:
+    story = clean()
+    story.plan = {**story.plan, "provides": ["voter-changes"]}
+    story.controllers("c1", 1, 2, 3, 4)
+    assert told(story).verdict is None
+
+
+def unasked(capabilities: Sequence[str] | None) -> Asked:
+    """No controller was asked of the controllers."""
+    story = clean()
+    story.observations = [each for each in story.observations if each.f != CONTROLLERS]
+    if capabilities is not None:
+        story.plan = {**story.plan, "capabilities": list(capabilities)}
+    return story
+
+
+@pytest.mark.parametrize("capabilities", [None, ["kafka-descriptions"]])
+def test_where_nobody_asked_of_controllers_there_was_no_occasion(
+    capabilities: Sequence[str] | None,
+) -> None:
+    clause = told(unasked(capabilities))
+    assert clause.verdict is None and clause.note == NOBODY_ASKED
+
+
+def test_where_controllers_should_have_been_asked_it_is_left_open() -> None:
+    assert told(unasked(["told-controllers"])).verdict is Verdict.UNKNOWN
+
+
+def test_each_controller_has_to_have_told_of_them_twice() -> None:
+    story = Asked()
+    story.rounds(2)
+    assert told(ended(story)).verdict is Verdict.VALID
+    story.observations = [
+        each for each in story.observations if each.f != CONTROLLERS or each.node != "c2"
+    ]
+    story.controllers("c2")
+    clause = told(story)
+    assert clause.verdict is Verdict.UNKNOWN and clause.compared == 5
+
+
 @PLANTED.violation("c3 answered nothing but that nobody leads from", "9 questions", on=begun)
 def a_node_knows_no_leader_for_long(story: Asked) -> None:
     """And tells so, though all others know one."""
@@ -556,7 +748,7 @@ def a_node_answers_nothing_but_errors(story: Asked) -> None:
     )
 
 
-@PLANTED.violation("c3 answered nothing from 4.0 s", "9 questions (describe-node)", on=Asked)
+@PLANTED.violation("c3 answered nothing from 4.1 s", "9 questions (describe-node)", on=Asked)
 def a_node_tells_nothing_of_itself(story: Asked) -> None:
     """It lets those questions time out, and answers all others."""
     story.rounds(2)
@@ -985,6 +1177,8 @@ def test_what_is_counted_is_what_could_differ() -> None:
     story.quorum("b2")
     story.brokers("b1")
     story.brokers("b2")
+    for _ in range(3):
+        story.controllers("c2")
     counts = {each.name: each.compared for each in judged(CHECKER, story).clauses}
     assert counts == {
         "all-vote": 2,
@@ -996,6 +1190,7 @@ def test_what_is_counted_is_what_could_differ() -> None:
         "dead-unlisted": 0,
         "all-in-sync": 0,
         "one-address": 3,
+        "controllers": 2,  # more of one says nothing of the others
         "heard": 8,
     }
 

@@ -9,6 +9,7 @@ import pytest
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planted_reports import REPORTS
 from planted_runs import MS, OTHER, TOPIC, Story, assert_invalid, assert_valid
 
 from checkers.partition_data import TRIES, PartitionData, partition_data
@@ -118,6 +119,8 @@ def test_what_is_compared() -> None:
         "written": 2,
         "limits": 4,  # each of three answers tells both ends
         "deleted": "no log began late, and no delete was known to anybody",
+        "sizes": "no broker told how large its log is",
+        "producers": "no leader told of a producer",
     }
 
 
@@ -168,17 +171,25 @@ def test_partition_of_which_nothing_is_reported_says_nothing() -> None:
 
 
 def clean_run() -> Data:
-    """Of two partitions; in the other one a record was deleted."""
+    """Of two partitions; in the other one a record was deleted, and a broker and its leader told of
+    it."""
     story = clean()
     for value, offset in ((70, 0), (71, 1)):
         asked = {"value": value, "acks": "all", "producer": "p", "idempotent": True}
-        story.op("produce", "t/1", asked, {"offset": offset, "topic_id": TOPIC}, node="b1")
+        told = {"offset": offset, "topic_id": TOPIC}
+        sent_as = {"sent_as": (7, 0, offset)}
+        story.op("produce", "t/1", asked, told, node="b1", ext=sent_as)
     told = {"before": 1, "low_watermark": 1, "topic_id": TOPIC}
     story.op("delete-records", "t/1", {"before": 1}, told, node="b1")
     begin = {"offset": 1, "leader_epoch": 0}
     story.op("list-offsets", "t/1", {"at": "earliest"}, begin, node="b1")
     left = {"records": [[1, 71]], "high_watermark": 2, "log_start": 1, "leader_epoch": 0}
     story.op("fetch", "t/1", {"consumer": "a", "from": 1}, left | {"position": 2}, node="b1")
+    for _ in range(2):
+        log = {"key": "t/1", "size": 140}
+        story.op("log-dirs", None, {"keys": ["t/1"]}, [log], node="b1")
+        known = {"id": 7, "epoch": 0, "last": 1}
+        story.op("producers", "t/1", None, [known], node="b1")
     return ended(story)
 
 
@@ -295,6 +306,7 @@ UNREADABLE = Plants.of(
     on=clean,
 )
 PLANTED.update(UNREADABLE)
+PLANTED.update(REPORTS)
 
 
 def tried_once(story: Data) -> None:

@@ -9,6 +9,10 @@ from typing import Any, cast
 
 import pytest
 from kio.schema.describe_cluster.v0.request import DescribeClusterRequest
+from kio.schema.describe_cluster.v1 import response as controlled
+from kio.schema.describe_cluster.v1.request import (
+    DescribeClusterRequest as DescribeControllersRequest,
+)
 from kio.schema.describe_quorum.v1 import response as quorate
 from kio.schema.describe_quorum.v1.request import DescribeQuorumRequest
 from kio.schema.errors import ErrorCode
@@ -17,7 +21,7 @@ from kio.schema.list_offsets.v7.request import ListOffsetsRequest
 from kio.schema.metadata.v12 import response as cached
 from kio.schema.metadata.v12.request import MetadataRequest
 from kio.schema.types import BrokerId, TopicName
-from kio.static.primitive import i32, i64
+from kio.static.primitive import i8, i32, i64
 from loopback_server import CLOSE, HANG, LoopbackServer
 
 from framework.history.event import Completion
@@ -121,6 +125,25 @@ def ends_response(request: ListOffsetsRequest) -> listed.ListOffsetsResponse:
     )
 
 
+def controllers_response(**values: Any) -> controlled.DescribeClusterResponse:
+    """Not in the order of ids."""
+    return controlled.DescribeClusterResponse(
+        **{
+            "throttle_time": NO_THROTTLE,
+            "error_code": ErrorCode.none,
+            "cluster_id": "x",
+            "controller_id": BrokerId(2),
+            "brokers": tuple(
+                controlled.DescribeClusterBroker(
+                    broker_id=BrokerId(each), host=f"h{each}", port=i32(9093), rack=None
+                )
+                for each in (2, 1)
+            ),
+            **values,
+        }
+    )
+
+
 def serve(request: Any) -> Any:
     """A node that answers everything."""
     if isinstance(request, DescribeNodeRequest):
@@ -132,6 +155,8 @@ def serve(request: Any) -> Any:
         return metadata_response()
     if isinstance(request, ListOffsetsRequest):
         return ends_response(request)
+    if isinstance(request, DescribeControllersRequest):
+        return controllers_response(endpoint_type=request.endpoint_type)
     if isinstance(request, DescribeClusterRequest):
         return blank(response_schema(60, 0), cluster_id="x")
     return CLOSE
@@ -145,9 +170,22 @@ def names(node: NodeSpec, system: Any = None) -> list[str]:
 def test_a_node_is_asked_what_its_roles_know() -> None:
     broker, controller, both = NODES
     of_brokers = ["describe-cluster", "describe-topics", "log-ends"]
-    assert names(controller) == ["describe-node", "describe-quorum", "metadata-log"]
+    of_controllers = ["describe-controllers", "metadata-log"]
+    assert names(controller) == ["describe-node", "describe-quorum", *of_controllers]
     assert names(broker) == ["describe-node", "describe-quorum", *of_brokers]
-    assert names(both) == [*names(broker), "metadata-log"]
+    told, *log = of_controllers
+    assert names(both) == [*names(broker)[:2], told, *of_brokers, *log]
+
+
+@pytest.mark.parametrize(
+    ("f", "capability"),
+    [("describe-controllers", "told-controllers"), ("metadata-log", "watched-metadata-log")],
+)
+def test_what_not_every_system_knows_is_asked_where_it_does(f: str, capability: str) -> None:
+    system = KraftSystem()
+    for able in ({capability}, system.capabilities - {capability}):
+        asked = KafkaObserver().questions(system, NODES[1], able)
+        assert (f in [each.f for each in asked]) == (capability in able)
 
 
 def test_of_its_own_view_only_where_the_system_has_a_word_for_it() -> None:
@@ -244,13 +282,38 @@ def test_who_does_not_lead_says_so(ask: Callable[..., list[Completion]]) -> None
             return quorate.DescribeQuorumResponse(error_code=error, topics=())
         return serve(request)
 
-    view, quorum, _ = ask(follower, NODES[1])
+    view, quorum, *_ = ask(follower, NODES[1])
     assert view.value == VIEW
     assert (quorum.type, quorum.error, quorum.node) == (
         "fail",
         ("NOT_LEADER_OR_FOLLOWER", ""),
         "c1",
     )
+
+
+def test_controllers_are_told_with_who_is_active(ask: Callable[..., list[Completion]]) -> None:
+    told = ask(serve, NODES[1])[2]
+    addresses = [{"id": each, "host": f"h{each}", "port": 9093} for each in (1, 2)]
+    assert told.value == {"controllers": addresses, "active": 2}
+
+
+@pytest.mark.parametrize(
+    ("values", "error"),
+    [
+        ({"error_code": ErrorCode.mismatched_endpoint_type}, "MISMATCHED_ENDPOINT_TYPE"),
+        ({"endpoint_type": i8(1)}, outcomes.MALFORMED_RESPONSE),
+    ],
+)
+def test_brokers_are_no_controllers(
+    ask: Callable[..., list[Completion]], values: dict[str, Any], error: str
+) -> None:
+    def brokers(request: Any) -> Any:
+        if isinstance(request, DescribeControllersRequest):
+            return controllers_response(**values)
+        return serve(request)
+
+    told = ask(brokers, NODES[1])[2]
+    assert told.type == "fail" and told.error is not None and told.error[0] == error
 
 
 def test_another_log_is_refused(ask: Callable[..., list[Completion]]) -> None:
@@ -307,6 +370,6 @@ def test_a_node_that_is_not_there() -> None:
     )
     cluster = Cluster(system=system, fleet=None, nodes={"c1": NODES[1]}, seed=0)  # type: ignore[arg-type]
     client = KafkaObserver().client(cluster, "c1")
-    (first, _) = map(client.invoke, KafkaObserver().questions(system, NODES[1], set()))
+    (first, *_) = map(client.invoke, KafkaObserver().questions(system, NODES[1], set()))
     assert (first.type, first.node) == ("fail", "c1")
     assert first.error is not None and first.error[0] == outcomes.CONNECTION_FAILED

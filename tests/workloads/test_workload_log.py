@@ -10,7 +10,7 @@ from histories import pairs
 
 from framework.generators import Context, clients, simulate, stagger
 from framework.history.event import Event
-from framework.plugins.capabilities import ELECTIONS, REASSIGNMENTS
+from framework.plugins.capabilities import ELECTIONS, REASSIGNMENTS, REPLICA_REPORTS
 from framework.plugins.outcomes import NEEDLESS, OUT_OF_RANGE, PRESENT
 from framework.plugins.system import NodeSpec
 from framework.plugins.workload import WorkloadOptions
@@ -21,6 +21,7 @@ from workloads.log import (
     LOOKS,
     MOVE_EVERY_NS,
     PEACE_S,
+    REPORT_EVERY_NS,
     AtRest,
     Log,
     LogOperations,
@@ -455,6 +456,56 @@ def test_in_the_end_moves_are_waited_for(busy: int, looks: int) -> None:
     assert [each.f for each in asked] == ["reassignments"] * looks
     gaps = [after.time - before.time for before, after in itertools.pairwise(asked)]
     assert min(gaps) >= PEACE_S * 1e9
+
+
+# --- what brokers tell of their replicas --------------------------------------------------
+
+
+def reporting(*capabilities: str, final: bool = False) -> list[Event]:
+    """The questions of 40 s, or of the end."""
+    options = movable(BROKERS, *capabilities)
+    workload = Log(LogOptions(moves=False))
+    log = ReferenceLog()
+
+    def completion(invoked: Event, n: int) -> tuple[int, Event]:
+        if invoked.f in ("log-dirs", "producers"):
+            return 10**7, replace(invoked, type="ok", value=[])
+        if invoked.f in ("describe", "metadata"):
+            return 10**7, replace(invoked, type="ok", value=None)
+        return log(invoked, n)
+
+    made = workload.final_generator(options) if final else workload.generator(options)
+    generator = clients(stagger(1 / 50, made))
+    history = simulate(generator, threads=4, seed=0, completion=completion, max_ops=2000)
+    return [each for each in history if each.f in ("log-dirs", "producers")]
+
+
+def test_brokers_by_turns_and_leaders_are_asked_of_their_replicas() -> None:
+    asked = [each for each in reporting(REPLICA_REPORTS) if each.type == "invoke"]
+    assert [each.f for each in asked] == [
+        ("log-dirs", "producers")[n % 2] for n in range(len(asked))
+    ]
+    gaps = [after.time - before.time for before, after in itertools.pairwise(asked)]
+    assert len(asked) > 12 and min(gaps) >= REPORT_EVERY_NS
+    of_logs, of_producers = asked[::2], asked[1::2]
+    turns = itertools.cycle(["b4", "b5", "b6"])
+    assert [each.node for each in of_logs] == [next(turns) for _ in of_logs]
+    assert all(each.key is None and each.value == {"keys": KEYS} for each in of_logs)
+    assert len({str(each.key) for each in of_producers}) > 1
+    assert {str(each.key) for each in of_producers} <= set(KEYS)
+    assert all(each.value is None and each.node is None for each in of_producers)
+
+
+def test_in_the_end_all_are_asked_of_their_replicas() -> None:
+    asked = [each for each in reporting(REPLICA_REPORTS, final=True) if each.type == "invoke"]
+    of_logs = [each.node for each in asked if each.f == "log-dirs"]
+    assert of_logs == ["b4", "b5", "b6"] * 2
+    assert [each.key for each in asked if each.f == "producers"] == KEYS
+
+
+@pytest.mark.parametrize("final", [False, True])
+def test_a_system_that_tells_nothing_of_replicas_is_not_asked(final: bool) -> None:
+    assert reporting("data-plane", final=final) == []
 
 
 def test_the_seed_fixes_the_schedule() -> None:

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from kio.schema.create_topics.v7 import response as created
 from kio.schema.delete_records.v2 import response as deleted
+from kio.schema.describe_log_dirs.v3 import response as logged
+from kio.schema.describe_producers.v0 import response as written
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v12 import response as fetched
 from kio.schema.init_producer_id.v4.response import InitProducerIdResponse
@@ -51,6 +53,7 @@ class Broker:
         self.delete_codes: list[Any] = []
         self.deleted: list[int] = []
         self.created: list[Any] = []
+        self.producer_codes: list[int] = []
 
     def __call__(self, request: Any) -> Any:
         return getattr(self, type(request).__name__)(request)
@@ -118,6 +121,27 @@ class Broker:
         )
         topic = produced.TopicProduceResponse(name=TopicName("t"), partition_responses=(answer,))
         return produced.ProduceResponse(responses=(topic,), throttle_time=NO_THROTTLE)
+
+    def DescribeLogDirsRequest(self, request: Any) -> Any:
+        return logged.DescribeLogDirsResponse(
+            throttle_time=NO_THROTTLE, error_code=ErrorCode.none, results=()
+        )
+
+    def DescribeProducersRequest(self, request: Any) -> Any:
+        code = self.producer_codes.pop(0) if self.producer_codes else 0
+        state = written.ProducerState(
+            producer_id=ProducerId(1),
+            producer_epoch=i32(0),
+            last_sequence=i32(3),
+            coordinator_epoch=i32(-1),
+        )
+        partition = written.PartitionResponse(
+            partition_index=i32(0),
+            error_code=ErrorCode(code),
+            active_producers=() if code else (state,),
+        )
+        topic = written.TopicResponse(name=TopicName("t"), partitions=(partition,))
+        return written.DescribeProducersResponse(throttle_time=NO_THROTTLE, topics=(topic,))
 
     def FetchRequest(self, request: Any) -> Any:
         code = self.fetch_codes.pop(0) if self.fetch_codes else 0
@@ -315,6 +339,38 @@ def test_no_acks_no_answer(client: LogClient, broker: Broker) -> None:
     done = client.invoke(produce(1, acks="0"))
     assert done.type == "info" and done.error is not None
     assert done.error[0] == "NO_ACKNOWLEDGEMENT"
+
+
+def test_a_produce_tells_as_what_an_idempotent_producer_sent_it(
+    client: LogClient, broker: Broker
+) -> None:
+    """Whatever became of it, but where nothing was sent."""
+    broker.answers = [0, 19, CLOSE, 19]
+    asked = [produce(value, idempotent=True) for value in (1, 2, 3, 4)]
+    done = [client.invoke(each) for each in asked]
+    assert [each.type for each in done] == ["ok", "fail", "info", "ok"]
+    assert [(each.ext or {})["sent_as"] for each in done] == [
+        *([1, 0, 0], [1, 0, 1], [1, 0, 1]),
+        [2, 0, 0],
+    ]
+    assert not client.invoke(produce(5)).ext
+    broker.leader = 99
+    nobody = client.invoke(Invocation(process=0, f="produce", key="t/7", value=asked[0].value))
+    assert nobody.type == "fail" and not nobody.ext
+
+
+def test_leaders_tell_of_producers_and_any_broker_of_its_logs(
+    client: LogClient, broker: Broker
+) -> None:
+    broker.producer_codes = [6]
+    told = client.invoke(Invocation(process=0, f="producers", key=KEY, value=None))
+    assert (told.type, told.value) == ("ok", [{"id": 1, "epoch": 0, "last": 3}])
+    broker.producer_codes = [29]
+    refused = client.invoke(Invocation(process=0, f="producers", key=KEY, value=None))
+    assert (refused.type, refused.error) == ("fail", ("TOPIC_AUTHORIZATION_FAILED", ""))
+    asked = Invocation(process=0, f="log-dirs", key=None, value={"keys": [KEY]}, node="b1")
+    logs = client.invoke(asked)
+    assert (logs.type, logs.value, logs.node) == ("ok", [], "b1")
 
 
 def test_a_fetch_reads_and_says_how_far_it_is(client: LogClient) -> None:

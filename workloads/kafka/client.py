@@ -16,6 +16,7 @@ from workloads.kafka import (
     election_messages,
     feature_messages,
     reassignment_messages,
+    report_messages,
     voter_messages,
 )
 from workloads.kafka.broker_client import BrokerClient
@@ -45,6 +46,7 @@ class KafkaClient:
             **election_messages.EXCHANGES,
             **feature_messages.EXCHANGES,
             **voter_messages.EXCHANGES,
+            **report_messages.EXCHANGES,
             **dialect.exchanges,
             **dialect.of_client(cluster),
         }

@@ -6,6 +6,8 @@ from typing import Final, TypeAlias
 
 from kio.schema.describe_cluster.v0 import request as cluster
 from kio.schema.describe_cluster.v0 import response as clustered
+from kio.schema.describe_cluster.v1 import request as typed
+from kio.schema.describe_cluster.v1 import response as controlled
 from kio.schema.describe_quorum.v1 import request as quorum
 from kio.schema.describe_quorum.v1 import response as quorate
 from kio.schema.list_offsets.v7 import request as offsets
@@ -16,13 +18,15 @@ from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import i8, i32, i64
 
 from framework.history.event import Invocation
-from framework.plugins.dialect import Exchange, Exchanges
+from framework.plugins.capabilities import TOLD_CONTROLLERS, WATCHED_LOG
+from framework.plugins.dialect import Exchange, Exchanges, UnexpectedResponse
 from framework.plugins.outcomes import Answer, Ok
 from workloads.kafka.log_messages import TIMESTAMPS
 from workloads.kafka.messages import partitions_of, refused, the_one
 from workloads.kafka.operations.descriptions import (
     BrokerAddress,
     ClusterView,
+    ControllersView,
     LogEnd,
     LogEnds,
     NamedTopic,
@@ -33,6 +37,8 @@ from workloads.kafka.operations.partitions import partition_key, partition_of
 from workloads.kafka.roles import BROKER, CONTROLLER
 
 METADATA_LOG: Final = TopicName("__cluster_metadata")
+CONTROLLERS: Final = i8(2)
+"""The type of endpoints that are controllers (KIP-919)."""
 TOPICS: Final = 24
 """Topics of which an answer is kept: the same of all brokers."""
 Led: TypeAlias = Mapping[str, tuple[str, int]]
@@ -80,10 +86,32 @@ def cluster_answer(invocation: Invocation, response: clustered.DescribeClusterRe
     """Ok: a `ClusterView`."""
     if response.error_code != 0:
         return refused(response.error_code, response.error_message)
-    brokers = (
-        BrokerAddress(int(each.broker_id), each.host, int(each.port)) for each in response.brokers
+    return Ok(ClusterView(_addresses(response.brokers)).to_json())
+
+
+def controllers_request(invocation: Invocation) -> typed.DescribeClusterRequest:
+    """Controllers alone: their own listeners answer that, and nothing else."""
+    return typed.DescribeClusterRequest(
+        include_cluster_authorized_operations=False, endpoint_type=CONTROLLERS
     )
-    return Ok(ClusterView(_by_id(brokers)).to_json())
+
+
+def controllers_answer(
+    invocation: Invocation, response: controlled.DescribeClusterResponse
+) -> Answer:
+    """Ok: a `ControllersView`."""
+    if response.error_code != 0:
+        return refused(response.error_code, response.error_message)
+    if response.endpoint_type != CONTROLLERS:
+        raise UnexpectedResponse(f"endpoints of type {response.endpoint_type}, not controllers")
+    view = ControllersView(_addresses(response.brokers), active=int(response.controller_id))
+    return Ok(view.to_json())
+
+
+def _addresses(
+    told: Iterable[clustered.DescribeClusterBroker | controlled.DescribeClusterBroker],
+) -> tuple[BrokerAddress, ...]:
+    return _by_id(BrokerAddress(int(each.broker_id), each.host, int(each.port)) for each in told)
 
 
 def _by_id(brokers: Iterable[BrokerAddress]) -> tuple[BrokerAddress, ...]:
@@ -175,6 +203,7 @@ def ends_answer(led: Led, response: listed.ListOffsetsResponse) -> Answer:
 ROLES: Final[Mapping[str, Sequence[str]]] = {
     "describe-node": (CONTROLLER, BROKER),
     "describe-quorum": (CONTROLLER, BROKER),
+    "describe-controllers": (CONTROLLER,),
     "describe-cluster": (BROKER,),
     "describe-topics": (BROKER,),
     "log-ends": (BROKER,),
@@ -183,12 +212,20 @@ ROLES: Final[Mapping[str, Sequence[str]]] = {
 """What nodes are asked, in this order, and as what: the first of these roles that they have. For
 `describe-node`, a node's own view of the quorum, Kafka has no message; a system's dialect may. So
 may it say `metadata-log`, which is asked of systems that can be watched so."""
+NEEDS: Final[Mapping[str, str]] = {
+    "describe-controllers": TOLD_CONTROLLERS,
+    "metadata-log": WATCHED_LOG,
+}
+"""Questions that not every system has an answer for, and the capability of those that have."""
 PASSED_ON: Final = ("describe-quorum", BROKER)
 """A question that brokers pass on to the active controller. Where nodes have no view of their own
 to tell, those that are both are asked as brokers as well: else nobody but the leader says who
 leads."""
 EXCHANGES: Final[Exchanges] = {
     "describe-quorum": Exchange(at=CONTROLLER, request=quorum_request, answer=quorum_answer),
+    "describe-controllers": Exchange(
+        at=CONTROLLER, request=controllers_request, answer=controllers_answer
+    ),
     "describe-cluster": Exchange(at=BROKER, request=cluster_request, answer=cluster_answer),
     "describe-topics": Exchange(at=BROKER, request=topics_request, answer=topics_answer),
 }

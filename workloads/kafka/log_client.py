@@ -2,8 +2,8 @@
 
 What a real client does within one operation is done here, too: leaders are looked up and looked
 up again, and an idempotent producer sends the same batch, under the same sequence number, until
-it knows what became of it. A producer that is not idempotent sends once. Records that are to be
-deleted up to an offset may be deleted twice.
+it knows what became of it, and tells in `ext` what these were. A producer that is not idempotent
+sends once. Records that are to be deleted up to an offset may be deleted twice.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Final
 
 import tenacity
 from kio.schema.delete_records.v2.response import DeleteRecordsResponse
+from kio.schema.describe_producers.v0.response import DescribeProducersResponse
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v12.response import FetchResponse
 from kio.schema.init_producer_id.v4.response import InitProducerIdResponse
@@ -47,9 +48,12 @@ from workloads.kafka.log_messages import (
 from workloads.kafka.messages import name_of
 from workloads.kafka.operations.partitions import DeleteRecords, Produce
 from workloads.kafka.operations.topics import CreateTopic
+from workloads.kafka.report_messages import producers_answer, producers_request
 from workloads.kafka.roles import BROKER
 from workloads.kafka.system import ExtraBroker, system_of
 
+OF_LEADERS: Final = ("produce", "fetch", "list-offsets", "delete-records", "producers")
+"""Operations that are for whoever leads a partition."""
 SEARCH_S: Final = 3.0
 """No new attempt later than this after the operation began."""
 ATTEMPT_S: Final = 2.0
@@ -89,10 +93,12 @@ class Attempt:
 
 @dataclass(slots=True)
 class Memory:
-    """What the attempts of one operation have in common. `unknown`: one of them may have taken
+    """What the attempts of one operation have in common. `sent_as`: of an idempotent producer's
+    batch, its id, its epoch and the sequence number. `unknown`: one of them may have taken
     effect."""
 
     batch: bytes | None = None
+    sent_as: tuple[int, int, int] | None = None
     unknown: bool = False
 
 
@@ -137,7 +143,7 @@ class LogClient:
             return self._topics.invoke(
                 replace(invocation, value=self._placed(invocation).to_json())
             )
-        if invocation.f not in ("produce", "fetch", "list-offsets", "delete-records"):
+        if invocation.f not in OF_LEADERS:
             return self._topics.invoke(invocation)
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_result(lambda attempt: attempt.again),
@@ -153,7 +159,10 @@ class LogClient:
             result = Failure("info", result.error)
         if invocation.f == "produce":
             self._settle(invocation, result)
-        return completion(invocation, result, last.node)
+        done = completion(invocation, result, last.node)
+        if memory.sent_as is None:
+            return done
+        return replace(done, ext={**(done.ext or {}), "sent_as": list(memory.sent_as)})
 
     def close(self) -> None:
         """Close all connections."""
@@ -194,11 +203,14 @@ class LogClient:
             return list_offsets_request(invocation, leader.epoch)
         if invocation.f == "delete-records":
             return delete_records_request(invocation)
+        if invocation.f == "producers":
+            return producers_request(invocation)
         if memory.batch is None:
             produce, identity, sequence = Produce.from_json(invocation.value), NO_PRODUCER, -1
             if produce.idempotent:
                 producer = self._idempotent()
                 identity, sequence = producer.identity, producer.sequences.get(invocation.key, 0)
+                memory.sent_as = (*identity, sequence)
             memory.batch = one_value(produce.value, identity, sequence)
         return produce_request(invocation, memory.batch)
 
@@ -239,6 +251,8 @@ class LogClient:
         if invocation.f == "delete-records":
             deleted = expected(DeleteRecordsResponse, response)
             return delete_records_answer(invocation, deleted, leader.topic_id)
+        if invocation.f == "producers":
+            return producers_answer(invocation, expected(DescribeProducersResponse, response))
         listed = expected(ListOffsetsResponse, response)
         return list_offsets_answer(invocation, listed, leader.epoch, leader.topic_id)
 

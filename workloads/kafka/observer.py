@@ -16,7 +16,6 @@ from kio.schema.list_offsets.v7.response import ListOffsetsResponse
 
 from framework.generators import op
 from framework.history.event import Completion, Invocation
-from framework.plugins.capabilities import WATCHED_LOG
 from framework.plugins.dialect import Dialect, Exchanges, UnexpectedResponse
 from framework.plugins.outcomes import (
     Answer,
@@ -30,6 +29,7 @@ from workloads.kafka.codec import Codec, expected
 from workloads.kafka.connection import Breakdown, Connection, no_answer
 from workloads.kafka.descriptions import (
     EXCHANGES,
+    NEEDS,
     PASSED_ON,
     ROLES,
     Led,
@@ -54,9 +54,8 @@ class KafkaObserver:
         self, system: System, node: NodeSpec, capabilities: Set[str]
     ) -> Sequence[Invocation]:
         """Those that a node with these roles has an answer for."""
-        known = {*_exchanges(cast(KafkaSystem, system).dialect()), "log-ends"}
-        if WATCHED_LOG in capabilities:
-            known.add("metadata-log")
+        known = {*_exchanges(cast(KafkaSystem, system).dialect()), "log-ends", *NEEDS}
+        known -= {f for f, needed in NEEDS.items() if needed not in capabilities}
         asked = [
             op(f, node=node.name)
             for f, roles in ROLES.items()

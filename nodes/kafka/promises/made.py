@@ -7,6 +7,8 @@ from framework.plugins.capabilities import (
     CHANGING_CONFIGS,
     CHANGING_VOTERS,
     ELECTIONS,
+    REPLICA_REPORTS,
+    TOLD_CONTROLLERS,
     WATCHED_LOG,
 )
 from nodes.disk_evidence.disk import GIVEN
@@ -91,6 +93,14 @@ _LOGS: Final = (
         says="Records below an acknowledged delete are not given again by who acknowledged it",
         source="KIP-107",
         clauses=of("partition-data", "deleted", "limits"),
+    ),
+    Promise(
+        name="replica-reports",
+        says="A broker tells of the logs that it has how large they are, and of a partition's "
+        "log which producers with an id wrote to it, and up to which sequence number",
+        source="KIP-113, KIP-664",
+        capabilities=frozenset({REPLICA_REPORTS}),
+        clauses=of("partition-data", "sizes", "producers"),
     ),
     Promise(
         name="transactions",
@@ -225,6 +235,16 @@ _QUORUM: Final = (
         source="KIP-836, KIP-700, KIP-4",
         capabilities=frozenset({"kafka-descriptions"}),
         clauses=of("observed-cluster", "all-vote", "heard", "one-address"),
+    ),
+    Promise(
+        name="controllers-described",
+        says="Controllers tell anybody at their own listener which controllers have registered, "
+        "and where, and who is active as far as they know",
+        source="KIP-919",
+        asked=Bounds(since="3.7"),
+        bounded_by=f"DescribeCluster 1 ({_MESSAGES}: 3.7.0, not 3.6.2)",
+        capabilities=frozenset({TOLD_CONTROLLERS}),
+        clauses=of("observed-cluster", "controllers"),
     ),
     Promise(
         name="snapshots",

@@ -90,6 +90,8 @@ OUTCOMES: Final = OutcomeTable(
             "metadata",
             "fetch",
             "list-offsets",
+            "log-dirs",
+            "producers",
             "assignment",
             "committed",
             "groups",

@@ -17,6 +17,8 @@ from framework.plugins.capabilities import (
     FEATURE_LEVELS,
     KEPT_LOG_STARTS,
     REASSIGNMENTS,
+    REPLICA_REPORTS,
+    TOLD_CONTROLLERS,
     UNFORCED,
     WATCHED_LOG,
 )
@@ -82,6 +84,8 @@ class KraftSystem(System):
                 KEPT_LOG_STARTS,
                 UNFORCED,
                 WATCHED_LOG,
+                TOLD_CONTROLLERS,
+                REPLICA_REPORTS,
             }
         )
         | EVIDENCE

@@ -272,6 +272,29 @@ def test_a_clause_rests_on_them_where_they_are_on(
     assert ("KIP-966" in promise.source) is says
 
 
+@pytest.mark.parametrize(
+    ("wanted", "able"),
+    [
+        ({}, True),
+        ({ELIGIBLE: "0"}, True),
+        ({METADATA: "14"}, False),
+        ({METADATA: "15"}, True),
+        ({"release_version": "3.6"}, False),
+        ({"release_version": "3.7-IV0"}, True),
+        ({"release_version": "3.6", METADATA: "15"}, False),
+    ],
+)
+def test_controllers_tell_of_each_other_where_they_register(
+    wanted: Mapping[str, str], able: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the levels that the cluster begins with, of releases whose controllers do (KIP-919)."""
+    found = Software("4.2.0", Path())
+    monkeypatch.setattr("nodes.kafka.software.asked_for", lambda _: found)
+    nodes = layout("1+1", one_id=True)
+    have = KafkaSystem().capabilities_with(nodes, {spec.name: wanted for spec in nodes})
+    assert ("told-controllers" in have) is able
+
+
 def test_a_plan_of_before_settings_were_kept_has_what_its_release_begins_with() -> None:
     assert features_of({"versions": {"Apache Kafka": "4.2.0"}}) == {ELIGIBLE_LEADERS}
     assert features_of({}) == frozenset()

@@ -40,8 +40,10 @@ OF_ALL: Final = {
     *("disk:log-on-disk", "disk:partition-appended", "disk:partition-log-on-disk"),
     *("disk:partition-offset-saved", "disk:partition-truncated", "disk:snapshot-file"),
     "disk:truncated",
+    "replica-reports",
 }
-FROM_3_9: Final = {
+FROM_3_7: Final = {"told-controllers"}
+FROM_3_9: Final = FROM_3_7 | {
     *("committed-topic-read", "extra-brokers", "synthetic-brokers", "watched-metadata-log")
 }
 HAVE: Final[Mapping[str, set[str]]] = {
@@ -52,8 +54,8 @@ HAVE: Final[Mapping[str, set[str]]] = {
     "3.5.2": OF_ALL,
     "3.6.1": OF_ALL,
     "3.6.2": OF_ALL,
-    "3.7.0": OF_ALL,
-    "3.7.1": OF_ALL,
+    "3.7.0": OF_ALL | FROM_3_7,
+    "3.7.1": OF_ALL | FROM_3_7,
     "3.9.1": OF_ALL | FROM_3_9,
     "4.0.0": OF_ALL | FROM_3_9,
     "4.0.1": OF_ALL | FROM_3_9,

@@ -1,6 +1,6 @@
 """What a node tells anybody of its cluster: `describe-quorum`, `describe-node`, `describe-cluster`,
-`describe-topics`, `log-ends`, `metadata-log`. They have no key; a value, where there is one, is the
-role as which a node is asked that has several."""
+`describe-controllers`, `describe-topics`, `log-ends`, `metadata-log`. They have no key; a value,
+where there is one, is the role as which a node is asked that has several."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class QuorumView(Value):
 
 @dataclass(frozen=True, slots=True)
 class BrokerAddress(Value):
-    """Where clients find a broker."""
+    """Where clients find a broker, or a controller."""
 
     id: int
     host: str
@@ -36,6 +36,15 @@ class ClusterView(Value):
     """Those that a broker says can be used (`describe-cluster`)."""
 
     brokers: tuple[BrokerAddress, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ControllersView(Value):
+    """Those of which a controller tells at its own listener (`describe-controllers`), and who of
+    them is active as far as it knows; -1: it knows none."""
+
+    controllers: tuple[BrokerAddress, ...]
+    active: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,279 @@
+"""What brokers tell of their replicas (folds `told_logs`, `told_producers`): what looks alike and
+is right, what is not judged, and how much is compared."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from contract import Plants
+from judging import clause_of, judged
+from planted_reports import BATCH, KEY, REPORTS, Reported, moved, reported, told_all, whole
+
+from checkers.partition_data import LOST_POWER, NO_PRODUCER, NO_SIZE, PartitionData
+from framework.checking.clauses import ClauseResult
+from framework.verdict import Verdict
+
+CHECKER = PartitionData()
+
+
+def sizes(story: Reported) -> ClauseResult:
+    return clause_of(judged(CHECKER, story), "sizes")
+
+
+def producers(story: Reported) -> ClauseResult:
+    return clause_of(judged(CHECKER, story), "producers")
+
+
+def findings(story: Reported) -> list[str]:
+    return [each.message for each in judged(CHECKER, story).findings]
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_what_is_planted_breaks_one_clause(name: str) -> None:
+    found = judged(CHECKER, REPORTS[name].story()).findings
+    assert len(found) == 1, [each.message for each in found]
+
+
+def test_what_is_compared() -> None:
+    story = whole()
+    assert not findings(story)
+    # Three brokers twice, and the two in sync once more; a producer twice, and once more.
+    assert (sizes(story).compared, producers(story).compared) == (8, 3)
+    assert sizes(story).verdict is producers(story).verdict is Verdict.VALID
+
+
+def test_where_nobody_asks_there_is_no_occasion() -> None:
+    story = Reported()
+    for _ in range(3):
+        story.sent()
+    assert sizes(story).verdict is None and sizes(story).note == NO_SIZE
+    assert producers(story).verdict is None and producers(story).note == NO_PRODUCER
+
+
+LOOK_ALIKES = Plants(whole, Verdict.VALID)
+
+
+@LOOK_ALIKES.violation(on=reported)
+def who_is_wanted_has_a_log_at_once(story: Reported) -> None:
+    wish = story.invoke("reassign", KEY, {"replicas": [5, 6]})
+    answer = story.invoke("log-dirs", None, {"keys": [KEY]}, node="b3")
+    story.complete(answer, result=[{"key": KEY, "size": 0}])
+    story.complete(wish)
+    story.sizes("b1", 5 * BATCH)
+
+
+@LOOK_ALIKES.violation(on=reported)
+def who_was_wanted_in_vain_may_have_had_a_log(story: Reported) -> None:
+    story.move(5, 6, type="info", error="X")
+    story.sizes("b3", BATCH)
+
+
+@LOOK_ALIKES.violation(on=reported)
+def a_move_is_cancelled(story: Reported) -> None:
+    story.move(5, 6)
+    story.op("reassign", KEY, {"replicas": None})
+    story.sizes("b3", BATCH)
+
+
+@LOOK_ALIKES.violation(on=moved)
+def who_was_replaced_still_has_its_log(story: Reported) -> None:
+    story.sizes("b1", 5 * BATCH)
+    story.sizes("b2", 5 * BATCH)
+    story.sizes("b3", 5 * BATCH)
+
+
+@LOOK_ALIKES.violation(on=reported)
+def who_is_a_replica_is_not_in_sync(story: Reported) -> None:
+    story.ends(4)
+    story.sizes("b2", BATCH)
+
+
+@LOOK_ALIKES.violation(on=reported)
+def the_oldest_records_may_be_gone(story: Reported) -> None:
+    """Nobody knows whether they were deleted."""
+    story.op("delete-records", KEY, {"before": 4}, type="info", error="X")
+    story.ends()
+    story.sizes("b2", 61)
+
+
+@LOOK_ALIKES.violation(on=reported)
+def all_records_may_be_gone(story: Reported) -> None:
+    story.op("delete-records", KEY, {"before": -1}, type="info", error="X")
+    story.ends()
+    story.sizes("b2", 0)
+    story.producers()
+
+
+@LOOK_ALIKES.violation(on=reported)
+def the_last_answer_counts(story: Reported) -> None:
+    story.ends()
+    story.sizes("b2")
+    told_all(story)
+
+
+@LOOK_ALIKES.violation()
+def a_log_has_all_that_was_sent(story: Reported) -> None:
+    story.sizes("b1", 5 * 128)
+    story.sizes("b2", 5 * 61)
+
+
+@LOOK_ALIKES.violation()
+def a_node_that_is_none_of_the_plans_tells(story: Reported) -> None:
+    story.sizes("g301a", 10**6)
+
+
+@LOOK_ALIKES.violation()
+def a_broker_refuses_to_tell(story: Reported) -> None:
+    asked = {"keys": [KEY]}
+    story.op("log-dirs", None, asked, type="fail", error="X", node="b2")
+    story.op("producers", KEY, type="fail", error="X")
+
+
+@LOOK_ALIKES.violation(on=reported)
+def a_producer_is_told_whose_produce_is_under_way(story: Reported) -> None:
+    asked = {"value": 9, "acks": "all", "idempotent": True}
+    produce = story.invoke("produce", KEY, asked)
+    story.producers((7, 3, 4), (8, 0, 0))
+    story.complete(produce, "info", error="X", ext={"sent_as": (8, 0, 0)})
+
+
+@LOOK_ALIKES.violation(on=reported)
+def a_producer_is_told_of_whose_produce_nobody_knows_as_what_it_was_sent(story: Reported) -> None:
+    """It was never completed."""
+    story.invoke("produce", KEY, {"value": 9, "acks": "all", "idempotent": True})
+    story.producers((8, 0, 0))
+
+
+@LOOK_ALIKES.violation(on=reported)
+def a_log_knows_nothing_of_whose_records_are_gone(story: Reported) -> None:
+    story.delete(5)
+    story.ends(begin=5)
+    story.producers()
+
+
+@LOOK_ALIKES.violation(on=reported)
+def what_was_not_acknowledged_need_not_be_known(story: Reported) -> None:
+    story.sent((8, 0, 0), type="info", error="X")
+    story.sent((7, 3, 5), type="fail", error="X")
+    story.written = 5
+    story.ends()
+    story.producers((7, 3, 4))
+
+
+@LOOK_ALIKES.violation(on=reported)
+def a_leader_that_was_deposed_is_behind(story: Reported) -> None:
+    story.producers((7, 3, 1))
+    story.producers()
+
+
+@LOOK_ALIKES.violation()
+def a_log_knows_a_producer_without_a_number(story: Reported) -> None:
+    story.sent((8, 0, 0), type="info", error="X")
+    story.producers((7, 3, 4), (8, 0, -1))
+
+
+@pytest.mark.parametrize("name", LOOK_ALIKES)
+def test_look_alikes_are_right(name: str) -> None:
+    assert not findings(LOOK_ALIKES[name].story())  # type: ignore[arg-type]
+
+
+def test_what_failed_before_it_was_sent_hides_nobody() -> None:
+    story = reported()
+    asked = {"value": 9, "acks": "all", "idempotent": True}
+    story.op("produce", KEY, asked, type="fail", error="X")
+    story.producers((8, 0, 0))
+    assert len(findings(story)) == 1
+
+
+def test_who_was_a_replica_before_the_first_read_is_not_known() -> None:
+    story = Reported(plan=reported().plan)
+    story.sent()
+    story.move(4, 5)
+    story.read()
+    story.sizes("b3", BATCH)
+    assert not findings(story)
+
+
+UNSETTLED: list[Callable[[Reported], None]] = [
+    lambda story: story.final(settled=False),
+    lambda story: story.wait(1),
+]
+
+
+@pytest.mark.parametrize("end", UNSETTLED)
+def test_before_the_end_brokers_may_lack_anything(end: Callable[[Reported], None]) -> None:
+    story = reported()
+    end(story)
+    story.read()
+    story.sizes("b2")
+    story.producers()
+    assert not findings(story)
+
+
+def test_while_replicas_may_be_moving_nobody_has_to_have_a_log() -> None:
+    story = reported()
+    story.move(5, 6)
+    story.final()
+    under_way = [{"key": KEY, "replicas": [5, 6, 4], "adding": [6], "removing": [4]}]
+    story.op("reassignments", None, None, under_way)
+    story.read(4, 5)
+    story.sizes("b1")
+    assert not findings(story)
+    story.op("reassignments", None, None, [])
+    story.read(5, 6, replicas=(5, 6))
+    story.sizes("b1")
+    assert not findings(story)
+    story.sizes("b3")
+    assert len(findings(story)) == 1
+
+
+def test_a_cache_that_an_observer_was_shown_is_not_the_end() -> None:
+    """It may be behind."""
+    story = reported()
+    story.move(5, 6)
+    story.ends(replicas=(5, 6))
+    state = {"partition": 0, "leader": 4, "leader_epoch": 0, "replicas": [4, 5], "isr": [4, 5]}
+    told = {"name": "r", "topic_id": "x", "partitions": [state]}
+    story.ask("b1", "describe-topics", {"brokers": [], "topics": [told]})
+    story.sizes("b1")
+    assert not [each for each in findings(story) if "tells of" in each]
+
+
+def test_an_observer_shows_who_the_first_replicas_were() -> None:
+    story = Reported(plan=reported().plan)
+    state = {"partition": 0, "leader": 4, "leader_epoch": 0, "replicas": [4, 5], "isr": [4, 5]}
+    told = {"name": "r", "topic_id": "x", "partitions": [state]}
+    story.sent()
+    story.ask("b1", "describe-topics", {"brokers": [], "topics": [told]})
+    story.sizes("b3", BATCH)
+    assert len(findings(story)) == 1
+
+
+def test_what_lay_before_a_loss_of_power_is_not_held_against_anybody() -> None:
+    story = reported()
+    kept = {node: {"state": None, "kept": {}} for node in ("b1", "b2", "b3")}
+    lines = [
+        {"step": "planned", "id": 1, "time": 1, "loses": list(kept), "keeps": []},
+        {"step": "probed-during", "id": 1, "time": 2, "probe": {"evidence": kept}},
+    ]
+    with story.fault("power", ends_processes=True, victims={"b1": {}}):
+        story.wait(1)
+    story.faults = [replace(each, entries=lines) for each in story.faults]
+    story.producers((8, 0, 0))
+    story.sizes("b3", BATCH)
+    assert not findings(story)
+    for clause in (sizes(story), producers(story)):
+        assert clause.verdict is None and clause.note == LOST_POWER
+
+
+def test_each_partition_is_judged_by_what_was_told_of_it() -> None:
+    """And those that nobody works on are not."""
+    story = reported()
+    asked = {"keys": [KEY, "r/1", "s/0"]}
+    told = [{"key": "r/1", "size": BATCH}, {"key": "s/0", "size": BATCH}]
+    story.op("log-dirs", None, asked, told, node="b1")
+    assert not findings(story)
+    produce = {"value": 9, "acks": "all", "idempotent": False}
+    story.op("produce", "r/1", produce, {"offset": 0})
+    (wrong,) = findings(story)
+    assert "b1 tells of a log of 70 bytes, and 0 values" in wrong and "(r/1," in wrong
