@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from checkers.folds.group_runs import FINAL
-from checkers.folds.values import group_request, list_groups, listed
+from checkers.folds.values import group_request, list_groups, listed, log_answer
 from framework.history.pairing import Operation
 
 LIST: Final = "groups"
@@ -68,7 +68,7 @@ def settled_groups(operations: Sequence[Operation]) -> Mapping[str, Operation]:
         if each.f == "committed"
         and each.ok
         and each.phase == FINAL
-        and (each.result or {}).get("offset") is not None
+        and log_answer(each).get("offset") is not None
         and all(one.ok and one.precedes(each) for one in deletes[_place(each)])
     }
 
