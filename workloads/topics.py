@@ -50,7 +50,7 @@ BROKER_CONFIGS: Final = {
     "message.max.bytes": (2**20 + 12, 2**23),
 }
 """What brokers are configured to: no less than any workload needs of them."""
-CHANGE_SHARE: Final = 0.08
+CHANGE_SHARE: Final = 0.12
 BROKER_SHARE: Final = 0.04
 """Of all operations, where configurations can be changed: changes of topics', and of brokers'."""
 DELETE_SHARE: Final = 0.3
@@ -129,13 +129,11 @@ def _final_configs(node: str, key: str) -> FinalReads:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A live name: how many more operations it gets, and how many more may end unknown. `there`: by
-    what was told last, there is a topic of that name."""
+    """A live name: how many more operations it gets, and how many more may end unknown."""
 
     number: int
     left: int = 0
     unknown_left: int = MOST_UNKNOWN
-    there: bool = False
 
     @property
     def name(self) -> str:
@@ -144,15 +142,6 @@ class Name:
     @property
     def retired(self) -> bool:
         return self.left <= 0 or self.unknown_left <= 0
-
-    def told(self, event: Event) -> Name:
-        """After the end of an operation on it."""
-        if event.type == "info":
-            return replace(self, unknown_left=self.unknown_left - 1)
-        if event.type == "ok":
-            there = event.f == "create" or (event.f in READS and bool(event.value))
-            return replace(self, there=there)
-        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,8 +210,8 @@ class RollingNames:
         if self.feature_share and rng.random() < self.feature_share:
             return self._of_features(rng)
         if self.change_share and rng.random() < self.change_share:
-            there = [each.name for each in self.live if each.there]
-            return self._change(rng.choice(there), rng) if there else None
+            # Of any name, also where no topic has it now: what a seed asks for goes by no answer.
+            return self._change(rng.choice(self.live).name, rng) if self.live else None
         if self.brokers and rng.random() < BROKER_SHARE:
             return self._change_of_a_broker(rng)
         return None
@@ -272,9 +261,12 @@ class RollingNames:
     def update(self, context: Context, event: Event) -> Generator:
         if event.type == "ok" and event.f == "features" and isinstance(event.value, dict):
             return replace(self, features=Features.from_json(event.value).features)
-        if event.type == "invoke" or event.f not in self.weights:
+        if event.type != "info" or event.f not in self.weights:
             return self
-        live = tuple(each.told(event) if each.name == event.key else each for each in self.live)
+        live = tuple(
+            replace(each, unknown_left=each.unknown_left - 1) if each.name == event.key else each
+            for each in self.live
+        )
         return replace(self, live=live)
 
 

@@ -969,7 +969,7 @@ DIFFERENCES: dict[str, tuple[Any, dict[tuple[str, int, int], str]]] = {
             OLD: "",
             MIDDLE: "",
             KEEPING: "",
-            NEW: "registers broker 6, which still is in the ISR of",
+            NEW: "",
             NEWEST: "registers broker 6, which still is in the ISR of",
         },
     ),

@@ -155,10 +155,11 @@ def configured(*capabilities: str, nodes: int = len(NODES)) -> list[Event]:
     return simulate(generator, threads=4, completion=Configurable(), max_ops=round(120 * RATE))
 
 
-def test_configurations_of_topics_that_are_there_are_changed() -> None:
+def test_configurations_of_live_names_are_changed_whatever_is_there() -> None:
+    """So that a replay asks for the same."""
     history = configured(CHANGING_CONFIGS)
     ends = Counter(end.type for op, end in pairs(history) if op.f == "configure")
-    assert ends["ok"] > 80 and ends["ok"] > 5 * ends["fail"], ends
+    assert ends["ok"] > 80 and ends["fail"] > 80, ends
     asked = [event.value for event in invocations(history, "configure")]
     given = [each for value in asked for each in value.get("set", ())]
     gone = [each for value in asked for each in value.get("delete", ())]
