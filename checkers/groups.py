@@ -58,10 +58,11 @@ from checkers.folds.group_runs import (
     commit_of,
     group_run,
 )
-from checkers.folds.group_stays import meanwhile, stays, topic_of
+from checkers.folds.group_stays import meanwhile, stays
 from checkers.folds.instances import acts_of_the_fenced, timely_returns
 from checkers.folds.roles import BROKER, with_roles
 from checkers.folds.sweeps import falls
+from checkers.folds.topic_ids import topic_of_key
 from checkers.folds.values import (
     group_request,
     joined,
@@ -563,12 +564,12 @@ def _owed(run: GroupRun) -> set[Place]:
     """Where something was acknowledged that a group is to be handed: where it began at the
     beginning, and where none of its members was let in, of the same topics."""
     given = {(each.group, key) for each in run.memberships for key in each.assigned}
-    topics = {(group, topic_of(key)) for group, key in run.began}
+    topics = {(group, topic_of_key(key)) for group, key in run.began}
     return {
         (group, key)
         for group, topic in topics
         for key in run.acknowledged
-        if topic_of(key) == topic and ((group, key) in run.began or (group, key) not in given)
+        if topic_of_key(key) == topic and ((group, key) in run.began or (group, key) not in given)
     }
 
 

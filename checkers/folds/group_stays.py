@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from checkers.folds.group_runs import NEVER, Commit, GroupRun
+from checkers.folds.topic_ids import topic_of_key
 from checkers.folds.values import group_request
 from framework.history.pairing import Operation
 
@@ -38,14 +39,14 @@ def stays(run: GroupRun) -> Iterator[Stay]:
     for each in run.memberships:
         who = each.group, each.member, each.generation
         seen[who].append(each.operation)
-        topics[who] |= {topic_of(key) for key in each.assigned}
+        topics[who] |= {topic_of_key(key) for key in each.assigned}
     for commit in run.commits:
         if commit.taken and commit.generation >= 0:
             member = str(group_request(commit.operation).get("member"))
             who = commit.place[0], member, commit.generation
             seen[who].append(commit.operation)
             commits[who].append(commit.operation)
-            topics[who].add(topic_of(commit.place[1]))
+            topics[who].add(topic_of_key(commit.place[1]))
     for who, own in commits.items():
         since = min(seen[who], key=_end)
         until = max(own, key=lambda each: each.index)
@@ -65,11 +66,6 @@ def meanwhile(deletions: Iterable[Commit], known: Iterable[Stay]) -> Iterator[tu
     for each in deletions:
         group, key = each.place
         for stay in by_group[group]:
-            if topic_of(key) in stay.topics and stay.spans(each.operation):
+            if topic_of_key(key) in stay.topics and stay.spans(each.operation):
                 yield each, stay
                 break
-
-
-def topic_of(key: str) -> str:
-    """Of a partition's key."""
-    return key.rpartition("/")[0]

@@ -155,11 +155,17 @@ def configured(
             yield from changed_configs(each)
 
 
-def _removed(removals: Iterable[Operation], answer: Operation) -> float:
-    """Up to where records may have been removed when it answered."""
+def may_be_removed(operations: Iterable[Operation]) -> float:
+    """Up to where records may have been removed, by what of these operations deletes some."""
     asked = [
         delete_records(each)["before"]
-        for each in removals
-        if answer.end is not None and each.index < answer.end
+        for each in operations
+        if each.f == "delete-records" and not each.failed
     ]
     return float("inf") if ALL in asked else max(asked, default=0)
+
+
+def _removed(operations: Iterable[Operation], answer: Operation) -> float:
+    """Likewise, when it answered."""
+    end = answer.end
+    return may_be_removed(each for each in operations if end is not None and each.index < end)

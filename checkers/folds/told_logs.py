@@ -15,11 +15,11 @@ from itertools import accumulate
 from typing import Final
 
 from checkers.folds.claims import FINAL
+from checkers.folds.log_ends import may_be_removed
 from checkers.folds.reassigned import Wish, wishes_of
 from checkers.folds.roles import BROKER, ids_in
 from checkers.folds.values import (
     PartitionShown,
-    delete_records,
     fetched,
     log_dirs,
     logs_told,
@@ -171,19 +171,13 @@ def _wrong(answer: Operation, broker: int, replicas: _Replicas, sent: int) -> It
 def _held(operations: Sequence[Operation]) -> Mapping[int, Operation]:
     """The offsets of which final fetches were given a record, and by which one: but for those that
     somebody wanted to delete."""
-    begins = [
-        delete_records(each)["before"]
-        for each in operations
-        if each.f == "delete-records" and not each.failed
-    ]
-    if min(begins, default=0) < 0:  # all that was committed, wherever that ended
-        return {}
+    kept_from = may_be_removed(operations)
     return {
         offset: each
         for each in operations
         if each.f == "fetch" and each.ok and each.phase == FINAL
         for offset, _ in fetched(each).get("records") or ()
-        if offset >= max(begins, default=0)
+        if offset >= kept_from
     }
 
 

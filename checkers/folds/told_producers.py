@@ -14,9 +14,9 @@ from itertools import accumulate
 from typing import Final
 
 from checkers.folds.claims import FINAL
+from checkers.folds.log_ends import may_be_removed
 from checkers.folds.values import (
     ActiveProducer,
-    delete_records,
     log_answer,
     produce_of,
     producers_told,
@@ -107,17 +107,11 @@ def _sent(produces: Iterable[Operation]) -> Iterator[Sent]:
 
 def _kept(events: RunEvents, sent: Iterable[Sent]) -> Mapping[int, Sent]:
     """By producer, the last one that was acknowledged, where its record cannot be deleted."""
-    begins = [
-        delete_records(each)["before"]
-        for each in events.operations
-        if each.f == "delete-records" and not each.failed
-    ]
-    if min(begins, default=0) < 0:
-        return {}
+    kept_from = may_be_removed(events.operations)
     last: dict[int, Sent] = {}
     for each in sorted(sent, key=lambda each: each.sequence):
         offset = log_answer(each.produce).get("offset", -1) if each.produce.ok else -1
-        if offset >= max(begins, default=0):
+        if offset >= kept_from:
             last[each.id] = each
     return last
 

@@ -82,7 +82,12 @@ def by_topic_id(lives: TopicLives, own: Sequence[Operation]) -> dict[str | None,
 
 def topic_of(operation: Operation) -> str:
     """The topic's name in the key of a partition."""
-    return str(operation.key).rpartition("/")[0]
+    return topic_of_key(str(operation.key))
+
+
+def topic_of_key(key: str) -> str:
+    """The same, of the key."""
+    return key.rpartition("/")[0]
 
 
 def _reported(operation: Operation) -> str | None:
