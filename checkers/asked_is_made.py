@@ -17,69 +17,41 @@ has its record, and once the cluster has settled nobody tells of that broker unt
 have preferred leaders elected: each time that this was granted the log has it.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final, Self, TypeAlias
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, TypeAlias
 
+from checkers.folds.asked_topics import (
+    Ask,
+    Asks,
+    Shown,
+    answered_otherwise,
+    difference,
+    tells,
+)
 from checkers.folds.committed_log import CommittedLog, known_log
-from checkers.folds.config_changes import (
-    MayBe,
-    by_brokers,
-    by_the_log,
-    either,
-    granted_changes,
-)
-from checkers.folds.configured import (
-    CHANGES,
-    Changes,
-    Configs,
-    Writes,
-    changes_of,
-    configs_asked,
-    last_writes,
-    may_be,
-)
+from checkers.folds.config_changes import by_brokers, by_the_log, granted_changes
+from checkers.folds.configured import CHANGES, Changes, changes_of, last_writes
 from checkers.folds.disk_logs import DISK_KINDS
 from checkers.folds.elected import ELECT, elected, hardly_asked
-from checkers.folds.levels import (
-    FEATURES,
-    UPDATE,
-    fallen,
-    forgotten,
-    granted,
-    lowered,
-    told,
-)
+from checkers.folds.levels import FEATURES, UPDATE, levels_kept
 from checkers.folds.reassigned import (
     MOVES,
     Wishes,
-    goals,
+    arrived,
     last_goals,
-    misplaced,
-    still_moving,
-    unasked,
-    ungranted,
-    wanted_by,
+    moves_made,
     wishes_of,
 )
+from checkers.folds.shown_topics import asked_for_configs, configs_of, reads_of, records_of
 from checkers.folds.unregistered import UNREGISTERS, still_told, taken_off
-from checkers.folds.values import TopicAnswer, create_topic, topic_answer
+from checkers.folds.values import topic_answer
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
-from framework.evidence.changes import (
-    TOPIC_RESOURCE,
-    Change,
-    ConfigSet,
-    EligibleForgotten,
-    OtherChange,
-    PartitionCreated,
-    TopicCreated,
-    VotersNamed,
-)
+from framework.evidence.changes import Change
 from framework.evidence.run_events import RunEvents, settled, unshown
-from framework.history.pairing import Operation
 from framework.plugins.capabilities import REQUEST_IDS
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
@@ -240,69 +212,21 @@ CLAUSES: Final = (
     ELECTED,
 )
 
-_BESIDE: Final = (OtherChange, EligibleForgotten, VotersNamed)
-"""What may stand among a topic's records and says nothing of it."""
-_FAR: Final = 2**62
 
-Replicas: TypeAlias = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """What a create asked for. None: what the system likes."""
-
-    operation: Operation
-    partitions: int | None
-    replication: int | None
-    assignment: Sequence[Replicas] | None
-    configs: Configs
-
-    @classmethod
-    def of(cls, create: Operation) -> Self:
-        value = create_topic(create) if isinstance(create.value, dict) else {}
-        assignment = value.get("assignment")
-        placed = None if assignment is None else [tuple(each) for each in assignment]
-        return cls(
-            operation=create,
-            partitions=_asked(value.get("partitions")) if placed is None else len(placed),
-            replication=_asked(value.get("replication")),
-            assignment=placed,
-            configs=configs_asked(create),
-        )
-
-
-def _asked(number: object) -> int | None:
-    """Kafka's -1 leaves it to the system."""
-    return number if isinstance(number, int) and number > 0 else None
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What an operation or some records showed of a topic. `partitions`: number -> replicas, where
-    they are told; `whole`: these are all. None: nothing of that kind. `changes`: of its
-    configuration, whenever they were asked for."""
-
-    name: str
-    topic_id: str
-    operation: Operation | None = None
-    records: Sequence[Change] = ()
-    partitions: Mapping[int, Replicas | None] | None = None
-    whole: bool = False
-    configs: Configs | None = None
-    changes: Writes = field(default_factory=dict)
-
-
+Judgement: TypeAlias = tuple[Count, Sequence[Finding]]
+"""What was compared, and found; findings are without a clause."""
+NOTHING: Final[Judgement] = (0, ())
 Sight: TypeAlias = tuple[Clause, Shown, Sequence[Ask]]
 """A clause, what was shown, and the creates of which one has asked for it."""
 
 
 def asked_is_made(events: RunEvents) -> Outcome:
-    asks = _Asks(each for each in events.operations if each.f == "create" and not each.failed)
+    asks = Asks(each for each in events.operations if each.f == "create" and not each.failed)
     seen = Counter[str]()
     findings: dict[tuple[str, str], Finding] = {}
     for ask, topic_id in asks.answered():
-        seen[ANSWERS.name] += _tells(topic_answer(ask.operation))
-        wrong = _answered_otherwise(ask)
+        seen[ANSWERS.name] += tells(topic_answer(ask.operation))
+        wrong = answered_otherwise(ask)
         if wrong is not None:
             shown = Shown(str(ask.operation.key), topic_id, ask.operation)
             findings[ANSWERS.name, topic_id] = _finding(ANSWERS, shown, [ask], wrong)
@@ -310,28 +234,48 @@ def asked_is_made(events: RunEvents) -> Outcome:
     for clause, shown, group in _sights(events, log, asks, changes):
         if group:
             seen[clause.name] += 1
-            differences = [_difference(ask, shown) for ask in group]
+            differences = [difference(ask, shown) for ask in group]
             if None not in differences:
                 finding_ = _finding(clause, shown, group, str(differences[0]))
                 findings.setdefault((clause.name, shown.topic_id), finding_)
     wishes = wishes_of(events.operations)
-    moved = [*_moved(wishes, log, seen), *_arrived(events, wishes, seen)]
-    changed = _changed(events, log, changes, seen)
-    every = [*findings.values(), *moved, *_levels(events, seen), *changed]
-    seen[ELECTED.name], elections = elected(events, log)
-    every += (replace(each, clause=ELECTED.name) for each in elections)
+    every = [*findings.values()]
     counts: dict[str, Count] = {each.name: seen[each.name] for each in CLAUSES}
-    for judged, (count, found) in (
-        (UNREGISTERED, taken_off(events, log)),
-        (UNTOLD, still_told(events)),
-    ):
+    for judged, (count, found) in _judged(events, log, changes, wishes).items():
         counts[judged.name] = count
         every += [replace(each, clause=judged.name) for each in found]
     figures = {name: float(count) for name, count in counts.items() if isinstance(count, int)}
-    return weighed({**counts, **_no_occasion(events, wishes, seen)}, every, figures)
+    return weighed({**counts, **_no_occasion(events, wishes, counts)}, every, figures)
 
 
-def _no_occasion(events: RunEvents, wishes: Wishes, seen: Mapping[str, int]) -> Mapping[str, Count]:
+def _judged(
+    events: RunEvents, log: CommittedLog, changes: Changes, wishes: Wishes
+) -> Mapping[Clause, Judgement]:
+    """What is judged apart from creates."""
+    agreed, operations = settled(events.nemesis) is True, events.operations
+    creates = [each for each in operations if each.f == "create" and not each.failed]
+    once = REQUEST_IDS in (events.plan.get("capabilities") or ())
+    return {
+        MOVED: moves_made(wishes, log),
+        ARRIVED: _arrived(events, wishes) if agreed else NOTHING,
+        LEVELS: levels_kept(operations, agreed),
+        CHANGED: by_the_log(log, changes, creates, once=once),
+        BROKERS: by_brokers(operations, changes) if agreed else NOTHING,
+        UNREGISTERED: taken_off(events, log),
+        UNTOLD: still_told(events),
+        ELECTED: elected(events, log),
+    }
+
+
+def _arrived(events: RunEvents, wishes: Wishes) -> Judgement:
+    compared, found = arrived(events.operations, wishes)
+    reads, keys = [read.index for read, _ in compared], [key for _, key in compared]
+    return min(ARRIVED.sightings(reads), ARRIVED.sightings(keys)), found
+
+
+def _no_occasion(
+    events: RunEvents, wishes: Wishes, seen: Mapping[str, Count]
+) -> Mapping[str, Count]:
     """Clauses for which nobody asked, or of which nobody could tell."""
     asked = {each.f for each in events.operations}
     if "create" not in asked:
@@ -353,194 +297,29 @@ def _no_occasion(events: RunEvents, wishes: Wishes, seen: Mapping[str, int]) -> 
         found[CONFIGURED.name] = "nobody asked how topics are configured"
     elif settled(events.nemesis) is not True:
         found[CONFIGURED.name] = "the cluster was not seen to settle"
-    elif _asked_for_configs(events) < CONFIGURED.floor:
+    elif asked_for_configs(events) < CONFIGURED.floor:
         found[CONFIGURED.name] = "of what clients asked in the end too few topics were left"
     return found
 
 
-def _sights(
-    events: RunEvents, log: CommittedLog, asks: "_Asks", changes: Changes
-) -> Iterator[Sight]:
+def _sights(events: RunEvents, log: CommittedLog, asks: Asks, changes: Changes) -> Iterator[Sight]:
     agreed = settled(events.nemesis) is True
-    reads = list(_reads(events.operations, agreed))
+    reads = list(reads_of(events.operations, agreed))
     for shown in reads:
         yield READS, shown, asks.of(shown)
-    for shown, by_ns in _records(log):
+    for shown, by_ns in records_of(log):
         yield LOGGED, shown, asks.of(shown, by_ns)
     if agreed:
-        for shown in _configs(events.operations, reads, changes):
+        for shown in configs_of(events.operations, reads, changes):
             # A create without an answer may have taken effect between the two reads.
             yield CONFIGURED, shown, [*asks.of(shown), *asks.unanswered(shown.name)]
-
-
-class _Asks:
-    """Creates that were not refused, by the ids that they were answered with, and by name."""
-
-    def __init__(self, creates: Iterable[Operation]) -> None:
-        self._by_id: dict[tuple[str, str], Ask] = {}
-        self._others: dict[str, list[Ask]] = defaultdict(list)
-        for create in creates:
-            topic_id = _id_of(create) if create.ok else None
-            if topic_id is None:
-                self._others[str(create.key)].append(Ask.of(create))
-            else:
-                self._by_id.setdefault((str(create.key), topic_id), Ask.of(create))
-
-    def answered(self) -> Iterator[tuple[Ask, str]]:
-        """Those that were answered with an id, and it."""
-        return ((ask, topic_id) for (_, topic_id), ask in self._by_id.items())
-
-    def of(self, shown: Shown, by_ns: int = _FAR) -> Sequence[Ask]:
-        """The create that was answered with the id; else those that may have made it by then."""
-        own = self._by_id.get((shown.name, shown.topic_id))
-        if own is not None:
-            return [own]
-        end = _FAR if shown.operation is None else shown.operation.end or _FAR
-        return [
-            ask
-            for ask in self.unanswered(shown.name)
-            if ask.operation.index < end and (ask.operation.invoked_ns or 0) <= by_ns
-        ]
-
-    def unanswered(self, name: str) -> Sequence[Ask]:
-        """Creates of the name that told no id."""
-        return self._others.get(name, ())
-
-
-# --- what was shown -----------------------------------------------------------------------
-
-
-def _id_of(operation: Operation) -> str | None:
-    answered = isinstance(operation.result, dict)
-    topic_id = topic_answer(operation).get("topic_id") if answered else None
-    return None if topic_id is None else str(topic_id)
-
-
-def _reads(operations: Sequence[Operation], final: bool) -> Iterator[Shown]:
-    wishes = wishes_of(operations)
-    for operation in operations:
-        topic_id = _id_of(operation) if operation.ok else None
-        if operation.f not in ("describe", "follow", "metadata") or topic_id is None:
-            continue
-        reported = topic_answer(operation).get("partitions")
-        if reported is not None:
-            partitions = {
-                each["partition"]: None
-                if wanted_by(wishes, f"{operation.key}/{each['partition']}", operation) is not None
-                else _replicas(each.get("replicas"))
-                for each in reported
-            }
-            whole = operation.f in ("describe", "follow") or (final and operation.phase == "final")
-            yield Shown(str(operation.key), topic_id, operation, partitions=partitions, whole=whole)
-
-
-def _replicas(reported: Sequence[int] | None) -> Replicas | None:
-    return None if reported is None else tuple(reported)
-
-
-def _records(log: CommittedLog) -> Iterator[tuple[Shown, int]]:
-    """Each topic with what stands around its record: its configuration before it or behind it, and
-    what Kafka clears as that is set, then its partitions; and when somebody had applied that."""
-    for change, by_ns in zip(log.records, log.by_ns, strict=True):
-        if not isinstance(change, TopicCreated):
-            continue
-        before = _configured_before(log, change)
-        configs: dict[str, str] = {}
-        for each in before:
-            _configure(configs, each)
-        made: list[Change] = [*before, change]
-        partitions: dict[int, Replicas | None] = {}
-        after = log.at(change.offset + 1)
-        while isinstance(after, (ConfigSet, PartitionCreated, *_BESIDE)):
-            if isinstance(after, PartitionCreated) and after.topic_id == change.topic_id:
-                partitions.setdefault(after.partition, after.replicas)
-            elif partitions or not (isinstance(after, _BESIDE) or _configures(after, change)):
-                break
-            elif isinstance(after, ConfigSet):
-                _configure(configs, after)
-            made.append(after)
-            after = log.at(after.offset + 1)
-        if after is not None:  # else nobody tells where it ends
-            shown = Shown(
-                change.name,
-                change.topic_id,
-                records=made,
-                partitions=partitions,
-                whole=True,
-                configs=configs,
-            )
-            yield shown, by_ns
-
-
-def _configured_before(log: CommittedLog, topic: TopicCreated) -> Sequence[ConfigSet]:
-    """Configurations are by name, so a create may set them first: in the order of the log."""
-    found: list[ConfigSet] = []
-    before = log.at(topic.offset - 1)
-    while isinstance(before, ConfigSet) and _configures(before, topic):
-        found.insert(0, before)
-        before = log.at(before.offset - 1)
-    return found
-
-
-def _configure(configs: dict[str, str], change: ConfigSet) -> None:
-    """No value takes one away."""
-    if change.value is None:
-        configs.pop(change.name, None)
-    else:
-        configs[change.name] = change.value
-
-
-def _configures(change: Change, topic: TopicCreated) -> bool:
-    return isinstance(change, ConfigSet) and (
-        (change.resource_type, change.resource) == (TOPIC_RESOURCE, topic.name)
-    )
-
-
-def _final_ids(reads: Iterable[Shown]) -> Mapping[str, set[str]]:
-    """The ids under which the final phase shows each topic."""
-    ids: dict[str, set[str]] = defaultdict(set)
-    for read in reads:
-        if read.operation is not None and read.operation.phase == "final":
-            ids[read.name].add(read.topic_id)
-    return ids
-
-
-def _asked_for_configs(events: RunEvents) -> int:
-    """Topics that are there in the end and whose configurations were asked for, answered or not."""
-    ids = _final_ids(_reads(events.operations, final=True))
-    asked = {
-        str(each.key)
-        for each in events.operations
-        if each.f == "describe-configs" and each.phase == "final"
-    }
-    return sum(len(ids.get(name, ())) == 1 for name in asked)
-
-
-def _configs(
-    operations: Iterable[Operation], reads: Iterable[Shown], changes: Changes
-) -> Iterator[Shown]:
-    """Configurations in the final phase, of topics that its other reads show, under one id."""
-    ids = _final_ids(reads)
-    for operation in operations:
-        name = str(operation.key)
-        if operation.f != "describe-configs" or not operation.ok or operation.phase != "final":
-            continue
-        if isinstance(operation.result, dict) and len(ids.get(name, ())) == 1:
-            (topic_id,) = ids[name]
-            yield Shown(
-                name,
-                topic_id,
-                operation,
-                configs=dict(topic_answer(operation)["configs"]),
-                changes=changes.get((TOPIC_RESOURCE, name), {}),
-            )
 
 
 # --- other replicas -----------------------------------------------------------------------
 
 
 def _nothing_moved(
-    events: RunEvents, wishes: Wishes, seen: Mapping[str, int]
+    events: RunEvents, wishes: Wishes, seen: Mapping[str, Count]
 ) -> Mapping[str, Count]:
     asked = [each for each in events.operations if each.f == "reassign"]
     if not asked:
@@ -552,100 +331,13 @@ def _nothing_moved(
         found[ARRIVED.name] = "the cluster was not seen to settle"
     elif sum(bool(last_goals(own)) for own in wishes.values()) < ARRIVED.floor:
         found[ARRIVED.name] = "of hardly a partition is known where it was to be in the end"
-    return {
-        each.name: found[each.name]
-        for each in (MOVED, ARRIVED)
-        if each.name in found and seen[each.name] < each.floor
-    }
-
-
-def _moved(wishes: Wishes, log: CommittedLog, seen: Counter[str]) -> Iterator[Finding]:
-    made = list(goals(log))
-    seen[MOVED.name] += sum(not each.first for each in made)
-    for goal in unasked(made, wishes):
-        asked = [each.operation for each in wishes.get(goal.key, ())]
-        yield finding(
-            f"the record at offset {goal.change.offset} moves {goal.key} to {list(goal.replicas)}, "
-            "and nobody asked for that, or not so often",
-            asked,
-            [goal.change],
-            clause=MOVED.name,
-        )
-    if log.gap is not None:
-        return
-    granted, missing = ungranted(made, wishes)
-    seen[MOVED.name] += granted
-    for wish in missing:
-        yield finding(
-            f"operation {wish.operation.index} was granted replicas {list(wish.goal or ())} of "
-            f"{wish.operation.key}, and the log never has them",
-            [wish.operation],
-            by=[EVENTS],
-            clause=MOVED.name,
-        )
-
-
-def _arrived(events: RunEvents, wishes: Wishes, seen: Counter[str]) -> Iterator[Finding]:
-    if settled(events.nemesis) is not True:
-        return
-    if (moving := still_moving(events.operations)) is not None:
-        look, late = moving
-        if late:
-            message = f"moves are under way long after the cluster had settled: {look.index}"
-            yield finding(message, [look], clause=ARRIVED.name)
-        return
-    compared, elsewhere = misplaced(events.operations, wishes)
-    seen[ARRIVED.name] += min(
-        ARRIVED.sightings(read.index for read, _ in compared),
-        ARRIVED.sightings(key for _, key in compared),
-    )
-    for read, key, replicas in elsewhere:
-        last = last_goals(wishes[key])
-        wanted = " or ".join(str(list(each.goal or ())) for each in last)
-        yield finding(
-            f"{key} is on {list(replicas)} in the end, operation {read.index}; the last wish that "
-            f"was granted was for {wanted}",
-            [*(each.operation for each in last), read],
-            clause=ARRIVED.name,
-        )
-
-
-# --- levels of features -------------------------------------------------------------------
-
-
-def _levels(events: RunEvents, seen: Counter[str]) -> Iterator[Finding]:
-    levels, grants = told(events.operations), granted(events.operations)
-    seen[LEVELS.name] += len(levels) - len({each.name for each in levels})
-    for before, after in fallen(levels):
-        yield finding(
-            f"feature {after.name} is at level {after.level} by operation {after.operation.index}, "
-            f"as of {after.epoch} in the log, and at {before.level} by operation "
-            f"{before.operation.index}, as of {before.epoch}",
-            [before.operation, after.operation],
-            clause=LEVELS.name,
-        )
-    for before, after in lowered(grants):
-        yield finding(
-            f"feature {after.name} was granted level {after.level} by operation "
-            f"{after.operation.index}, after {before.level} by operation {before.operation.index}",
-            [before.operation, after.operation],
-            clause=LEVELS.name,
-        )
-    if settled(events.nemesis) is True:
-        for before, after in forgotten(levels, grants):
-            yield finding(
-                f"feature {after.name} was granted level {before.level} by operation "
-                f"{before.operation.index}, and is at {after.level} in the end, operation "
-                f"{after.operation.index}",
-                [before.operation, after.operation],
-                clause=LEVELS.name,
-            )
+    return _below(found, (MOVED, ARRIVED), seen)
 
 
 # --- configurations that are changed ------------------------------------------------------
 
 
-def _nothing_changed(events: RunEvents, seen: Mapping[str, int]) -> Mapping[str, Count]:
+def _nothing_changed(events: RunEvents, seen: Mapping[str, Count]) -> Mapping[str, Count]:
     granted, of_brokers = granted_changes(events.operations)
     found: dict[str, Count] = {}
     if granted < CHANGED.floor:
@@ -654,94 +346,22 @@ def _nothing_changed(events: RunEvents, seen: Mapping[str, int]) -> Mapping[str,
         found[BROKERS.name] = "hardly a configuration of a broker was changed"
     elif settled(events.nemesis) is not True:
         found[BROKERS.name] = "the cluster was not seen to settle"
+    return _below(found, (CHANGED, BROKERS), seen)
+
+
+def _below(
+    reasons: Mapping[str, Count], clauses: Sequence[Clause], seen: Mapping[str, Count]
+) -> Mapping[str, Count]:
+    """Of these reasons those of clauses that saw less than is enough."""
+    counts = {each: seen[each.name] for each in clauses if each.name in reasons}
     return {
-        each.name: found[each.name]
-        for each in (CHANGED, BROKERS)
-        if each.name in found and seen[each.name] < each.floor
+        each.name: reasons[each.name]
+        for each, count in counts.items()
+        if isinstance(count, int) and count < each.floor
     }
 
 
-def _changed(
-    events: RunEvents, log: CommittedLog, changes: Changes, seen: Counter[str]
-) -> Iterator[Finding]:
-    creates = [each for each in events.operations if each.f == "create" and not each.failed]
-    once = REQUEST_IDS in (events.plan.get("capabilities") or ())
-    judged = {CHANGED.name: by_the_log(log, changes, creates, once=once)}
-    if settled(events.nemesis) is True:
-        judged[BROKERS.name] = by_brokers(events.operations, changes)
-    for clause, (compared, found) in judged.items():
-        seen[clause] += compared
-        yield from (replace(each, clause=clause) for each in found)
-
-
-# --- the rule -----------------------------------------------------------------------------
-
-
-def _tells(answer: TopicAnswer) -> bool:
-    """Whether a create's answer says what was made."""
-    reported = (
-        answer.get("num_partitions"),
-        answer.get("replication_factor"),
-        answer.get("configs"),
-    )
-    return any(each is not None for each in reported)
-
-
-def _answered_otherwise(ask: Ask) -> str | None:
-    """How the create's own answer is not what was asked for, as far as it tells."""
-    answer = topic_answer(ask.operation)
-    width = len(ask.assignment[0]) if ask.assignment else ask.replication
-    for what, reported, asked in (
-        ("num_partitions", answer.get("num_partitions"), ask.partitions),
-        ("replication_factor", answer.get("replication_factor"), width),
-    ):
-        if None not in (reported, asked) and reported != asked:
-            return f"has {what} {reported}, not {asked}"
-    configs = answer.get("configs")
-    return None if configs is None else _configured_otherwise(ask, dict(configs))
-
-
-def _configured_otherwise(ask: Ask, configs: Configs, changed: MayBe | None = None) -> str | None:
-    """`changed`: what settings may be that were changed."""
-    wanted: MayBe = {**{name: [value] for name, value in ask.configs.items()}, **(changed or {})}
-    names = {*configs, *wanted}
-    if all(configs.get(name) in wanted.get(name, [None]) for name in names):
-        return None
-    asked = {name: either(each) for name, each in wanted.items() if set(each) != {None}}
-    return f"is configured to {dict(configs)}, not to {asked}"
-
-
-def _may_be(ask: Ask, shown: Shown) -> MayBe:
-    """What settings may be that were changed, of a topic that was made so."""
-    if shown.operation is None:
-        return {}
-    return {
-        name: may_be(ask.configs.get(name), ask.operation, writes, shown.operation)
-        for name, writes in shown.changes.items()
-    }
-
-
-def _difference(ask: Ask, shown: Shown) -> str | None:
-    """How a topic is not what was asked for, in words."""
-    partitions = shown.partitions or {}
-    if shown.partitions is not None and ask.partitions is not None:
-        numbers, right = set(partitions), set(range(ask.partitions))
-        if numbers != right if shown.whole else not numbers <= right:
-            return f"has the partitions {sorted(numbers)}, not 0 to {ask.partitions - 1}"
-    for number, replicas in partitions.items():
-        if replicas is None:
-            continue
-        if ask.assignment is not None:
-            if number < len(ask.assignment) and replicas != ask.assignment[number]:
-                wanted = list(ask.assignment[number])
-                return f"has partition {number} on {list(replicas)}, not on {wanted}"
-        elif ask.replication is not None and not (
-            len(replicas) == len(set(replicas)) == ask.replication
-        ):
-            return f"has partition {number} on {list(replicas)}, not on {ask.replication} brokers"
-    if shown.configs is None:
-        return None
-    return _configured_otherwise(ask, shown.configs, _may_be(ask, shown))
+# --- in words -----------------------------------------------------------------------------
 
 
 def _finding(clause: Clause, shown: Shown, asks: Sequence[Ask], wrong: str) -> Finding:

@@ -27,47 +27,42 @@ than by the history's operations are not for these clauses.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
+from checkers.folds.group_commits import questions
+from checkers.folds.group_generations import invoked_late, old_commits
 from checkers.folds.group_listings import (
     LIST,
     ROUNDS,
-    Listing,
-    doubled,
+    from_nowhere,
+    ill_listed,
+    ill_placed,
     listings,
-    missing,
-    mistyped,
     rounds,
     settled_groups,
-    unasked,
-    unnamed,
 )
 from checkers.folds.group_runs import (
     FINAL,
     JOINS,
-    NEVER,
-    Commit,
     CommittedAnswer,
     End,
     GroupRun,
     Membership,
     Place,
     Read,
-    commit_of,
     group_run,
 )
 from checkers.folds.group_stays import meanwhile, stays
 from checkers.folds.instances import acts_of_the_fenced, timely_returns
 from checkers.folds.roles import BROKER, with_roles
-from checkers.folds.sweeps import falls
 from checkers.folds.topic_ids import topic_of_key
 from checkers.folds.values import (
     group_request,
     joined,
 )
-from framework.checking.findings import finding, named, weighed
+from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.run_events import RunEvents, settled
@@ -202,8 +197,6 @@ FS: Final = (
     "produce",
 )
 WORDS: Final = {"beat": "heartbeat", "commit": "commit"}
-TRANSACTIONS: Final = "transaction-operations"
-"""What runs provide whose consumers have groups that no operation names."""
 MOST: Final = 5
 """Findings of a clause that are told; figures count all."""
 
@@ -228,24 +221,10 @@ def groups(events: RunEvents) -> Outcome:
     ]
     figures = {f"{name} broken": float(len(each.findings)) for name, each in seen.items()}
     counts: dict[str, Count] = {name: each.compared for name, each in seen.items()}
-    tried = _old_commits(run, events.operations)
+    tried = old_commits(run, events.operations)
     if not isinstance(counts[OLD_GENERATIONS.name], str) and tried < OLD_GENERATIONS.floor:
         counts[OLD_GENERATIONS.name] = "clients hardly committed in older generations"
     return weighed(counts, findings, figures)
-
-
-def _old_commits(run: GroupRun, operations: Iterable[Operation]) -> int:
-    """Commits that clients tried in a generation after somebody had joined a newer one, whatever
-    came of them."""
-    return sum(
-        any(
-            join.group == commit.place[0]
-            and 0 <= commit.generation < join.generation
-            and join.operation.precedes(commit.operation)
-            for join in run.memberships
-        )
-        for commit in (commit_of(each) for each in operations if each.f == "commit")
-    )
 
 
 # --- 1: owners ----------------------------------------------------------------------------
@@ -290,49 +269,8 @@ def _side_by_side(run: GroupRun) -> bool:
 # --- 2, 3: generations --------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """An answer shows that a group was in a generation (-1: it shows nothing). `due`: it must be no
-    older than what was shown before; what is told late is not asked for that. `witness`: the
-    operation itself, where `operation` begins with an earlier one."""
-
-    operation: Operation
-    generation: int
-    due: int
-    what: str
-    witness: Operation
-
-    @property
-    def commits(self) -> bool:
-        return self.operation.f == "commit"
-
-
-def _shown(run: GroupRun) -> Mapping[str, Sequence[Shown]]:
-    """By group."""
-    found: dict[str, list[Shown]] = defaultdict(list)
-    for each in run.memberships:
-        number, due = each.generation, NEVER if each.late else each.generation
-        what = f"{each.member} had joined"
-        found[each.group].append(Shown(each.since, number, due, what, each.operation))
-    for commit in (*run.commits, *run.refused):
-        number = commit.generation if commit.taken else -1
-        if commit.generation >= 0 and (commit.taken or commit.operation.failed):
-            asked, due = commit.operation, commit.generation
-            found[commit.place[0]].append(Shown(asked, number, due, "a commit was taken", asked))
-    return found
-
-
-def _older(run: GroupRun) -> Iterator[tuple[str, Shown, Shown]]:
-    """Group, what showed a newer generation, and what was invoked afterwards in an older one."""
-    for group, shown in _shown(run).items():
-        for before, after in falls(
-            shown, worth=lambda each: each.generation, due=lambda each: each.due
-        ):
-            yield group, before, after
-
-
 def old_generations_refused(run: GroupRun) -> Seen:
-    older = [each for each in _older(run) if each[2].commits]
+    older = [each for each in invoked_late(run) if each[2].commits]
     found = [
         finding(
             f"group {group}: a commit of generation {after.generation} was taken (operation "
@@ -356,7 +294,7 @@ def generations_rise(run: GroupRun) -> Seen:
             f"(operation {before.witness.index})",
             [before.witness, after.witness],
         )
-        for group, before, after in _older(run)
+        for group, before, after in invoked_late(run)
         if not after.commits
     ]
     joins = [each for each in run.memberships if not each.late]
@@ -373,81 +311,10 @@ def generations_rise(run: GroupRun) -> Seen:
 # --- 4, 5: what was committed -------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """Of the commits that had been taken before a question: the one that began last, and the one
-    of the newest generation. `deleted`: by node, the deletion of what was committed that began last
-    of those that it had acknowledged."""
-
-    last: Commit
-    newest: Commit
-    deleted: Mapping[str | None, Commit] = field(default_factory=dict)
-
-    def without(self, deletion: Commit) -> "Settled":
-        """After that one, too."""
-        node = deletion.operation.node
-        last = max(self.deleted.get(node, deletion), deletion, key=_began)
-        return replace(self, deleted={**self.deleted, node: last})
-
-    def overwrote(self, commit: Commit) -> Commit | None:
-        """A commit, or a deletion, that must have come after this one. Who was followed by another
-        coordinator, and does not know it, has nothing to delete of what that one took, and may say
-        so: where nothing is to be written, nobody else is asked."""
-        if commit.end < self.last.operation.index:
-            return self.last
-        deletion = None if commit.offset is None else self.deleted.get(commit.operation.node)
-        if deletion is not None and commit.end < deletion.operation.index:
-            return deletion
-        if 0 <= commit.generation < self.newest.generation:
-            return self.newest
-        return None
-
-
-def _questions(run: GroupRun) -> Iterator[tuple[CommittedAnswer, Sequence[Commit], Settled | None]]:
-    """Each with the commits that may be its answer, and what was committed before it."""
-    commits: dict[Place, list[Commit]] = defaultdict(list)
-    reported: dict[Place, list[CommittedAnswer]] = defaultdict(list)
-    for commit in (*run.commits, *run.forgets):
-        commits[commit.place].append(commit)
-    for each in run.answers:
-        reported[each.place].append(each)
-    for place, questions in reported.items():
-        own = commits[place]
-        by_offset: dict[int | None, list[Commit]] = defaultdict(list)
-        for commit in own:
-            by_offset[commit.offset].append(commit)
-        ended = sorted((each for each in own if each.taken), key=lambda each: each.end)
-        at, before = 0, None
-        for question in sorted(questions, key=lambda each: each.operation.index):
-            while at < len(ended) and ended[at].end < question.operation.index:
-                before = _with(before, ended[at])
-                at += 1
-            answers = by_offset.get(question.offset, [])
-            begun = [each for each in answers if each.operation.index < question.end]
-            yield question, begun, before
-
-
-def _with(before: Settled | None, commit: Commit) -> Settled | None:
-    """None: nothing was committed that could be deleted."""
-    if commit.offset is None:
-        return None if before is None else before.without(commit)
-    if before is None:
-        return Settled(commit, commit)
-    return replace(
-        before,
-        last=max(before.last, commit, key=_began),
-        newest=max(before.newest, commit, key=lambda each: each.generation),
-    )
-
-
-def _began(commit: Commit) -> int:
-    return commit.operation.index
-
-
 def commits_kept(run: GroupRun) -> Seen:
     count, found = 0, []
     asked: set[Place] = set()
-    for question, answers, before in _questions(run):
+    for question, answers, before in questions(run):
         if before is not None:
             asked.add(question.place)
         if before is None or (question.offset is not None and not answers):
@@ -481,7 +348,7 @@ def _of_all(count: int, places: set[Place], seen: set[Place]) -> Count:
 
 def commits_made(run: GroupRun) -> Seen:
     count, found = 0, []
-    for question, answers, _ in _questions(run):
+    for question, answers, _ in questions(run):
         if question.offset is None:
             continue
         count += 1
@@ -658,13 +525,13 @@ def deletions_withheld(run: GroupRun) -> Seen:
 def _listed(events: RunEvents) -> Seen:
     lists = listings(events.operations)
     groups = settled_groups(events.operations)
-    found = [*_ill_listed(lists), *_from_nowhere(events, lists)]
+    found = [*ill_listed(lists), *from_nowhere(events, lists)]
     if why := _no_occasion(events, groups):
         return Seen(why, found)
     seen = rounds(lists, with_roles(events.plan, BROKER))
     if len(seen) < ROUNDS:
         return Seen(0, found)
-    return Seen(len(groups), [*found, *_ill_placed(groups, seen)])
+    return Seen(len(groups), [*found, *ill_placed(groups, seen)])
 
 
 def _no_occasion(events: RunEvents, groups: Mapping[str, Operation]) -> str:
@@ -678,54 +545,6 @@ def _no_occasion(events: RunEvents, groups: Mapping[str, Operation]) -> str:
     if len(groups) < LISTED.floor:
         return "fewer than two groups had anything committed in the end"
     return ""
-
-
-def _ill_placed(
-    groups: Mapping[str, Operation], seen: Sequence[Sequence[Listing]]
-) -> Iterator[Finding]:
-    for group, answers in missing(groups, seen):
-        yield finding(
-            f"group {group} had something committed in the end (operation {groups[group].index}), "
-            f"and no broker listed it in {len(seen)} rounds, the last of them "
-            f"{named(each.operation for each in answers)}",
-            [groups[group], *(each.operation for each in answers)],
-        )
-    for group, answers in doubled(seen):
-        who = " and ".join(f"{each.operation.node}" for each in answers)
-        yield finding(
-            f"group {group} is listed by {who}, in each of {len(seen)} rounds, the last of them "
-            f"{named(each.operation for each in answers)}",
-            [each.operation for each in answers],
-        )
-
-
-def _ill_listed(lists: Sequence[Listing]) -> Iterator[Finding]:
-    wrong = [
-        (group, f"{what}, which was not asked for", each) for group, what, each in unasked(lists)
-    ]
-    wrong += [
-        (group, f"as of type {type_}, and its members are of the classic one", each)
-        for group, type_, each in mistyped(lists)
-    ]
-    for group, what, each in wrong:
-        yield finding(
-            f"group {group} is listed {what}, by {each.operation.node} (operation "
-            f"{each.operation.index})",
-            [each.operation],
-        )
-
-
-def _from_nowhere(events: RunEvents, lists: Sequence[Listing]) -> Iterator[Finding]:
-    """Where it is known who may name groups."""
-    provided = events.plan.get("provides")
-    if provided is None or TRANSACTIONS in provided:
-        return
-    for group, each in unnamed(lists, events.operations):
-        yield finding(
-            f"group {group} is listed by {each.operation.node} (operation "
-            f"{each.operation.index}), and nobody had named it",
-            [each.operation],
-        )
 
 
 RULES: Final[Mapping[Clause, Rule]] = {

@@ -7,13 +7,19 @@ from typing import Final
 
 from checkers.folds.group_runs import FINAL
 from checkers.folds.values import group_request, list_groups, listed, log_answer
+from framework.checking.findings import finding, named
+from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
+from framework.plugins.checker import Finding
 
 LIST: Final = "groups"
 CLASSIC: Final = "classic"
 ROUNDS: Final = 2
 """A group that gets another coordinator while brokers are asked in turn may be listed by none of
 them, or by two; not so the next time as well."""
+
+TRANSACTIONS: Final = "transaction-operations"
+"""What runs provide whose consumers have groups that no operation names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +123,62 @@ def unnamed(
     lists: Iterable[Listing], operations: Iterable[Operation]
 ) -> Iterator[tuple[str, Listing]]:
     """Groups that no operation had named which had begun before they were listed."""
-    named: dict[str, int] = {}
+    since: dict[str, int] = {}
     for each in operations:
         value = each.value
         if each.f != LIST and isinstance(value, dict) and "group" in value:
             group = str(value["group"])
-            named[group] = min(named.get(group, each.index), each.index)
+            since[group] = min(since.get(group, each.index), each.index)
     for answer in lists:
         end = answer.operation.end
         for group in answer.groups:
-            if group not in named or (end is not None and named[group] > end):
+            if group not in since or (end is not None and since[group] > end):
                 yield group, answer
+
+
+def ill_placed(
+    groups: Mapping[str, Operation], seen: Sequence[Sequence[Listing]]
+) -> Iterator[Finding]:
+    for group, answers in missing(groups, seen):
+        yield finding(
+            f"group {group} had something committed in the end (operation {groups[group].index}), "
+            f"and no broker listed it in {len(seen)} rounds, the last of them "
+            f"{named(each.operation for each in answers)}",
+            [groups[group], *(each.operation for each in answers)],
+        )
+    for group, answers in doubled(seen):
+        who = " and ".join(f"{each.operation.node}" for each in answers)
+        yield finding(
+            f"group {group} is listed by {who}, in each of {len(seen)} rounds, the last of them "
+            f"{named(each.operation for each in answers)}",
+            [each.operation for each in answers],
+        )
+
+
+def ill_listed(lists: Sequence[Listing]) -> Iterator[Finding]:
+    wrong = [
+        (group, f"{what}, which was not asked for", each) for group, what, each in unasked(lists)
+    ]
+    wrong += [
+        (group, f"as of type {type_}, and its members are of the classic one", each)
+        for group, type_, each in mistyped(lists)
+    ]
+    for group, what, each in wrong:
+        yield finding(
+            f"group {group} is listed {what}, by {each.operation.node} (operation "
+            f"{each.operation.index})",
+            [each.operation],
+        )
+
+
+def from_nowhere(events: RunEvents, lists: Sequence[Listing]) -> Iterator[Finding]:
+    """Where it is known who may name groups."""
+    provided = events.plan.get("provides")
+    if provided is None or TRANSACTIONS in provided:
+        return
+    for group, each in unnamed(lists, events.operations):
+        yield finding(
+            f"group {group} is listed by {each.operation.node} (operation "
+            f"{each.operation.index}), and nobody had named it",
+            [each.operation],
+        )

@@ -8,7 +8,9 @@ from itertools import pairwise
 from typing import Final
 
 from checkers.folds.values import features, update_feature
+from framework.checking.findings import finding
 from framework.history.pairing import Operation
+from framework.plugins.checker import Finding
 
 FEATURES: Final = "features"
 UPDATE: Final = "update-feature"
@@ -82,3 +84,42 @@ def forgotten(levels: Sequence[Level], grants: Sequence[Level]) -> Iterator[tupl
             higher = next((one for one in named if one.level > each.level), None)
             if higher is not None:
                 yield higher, each
+
+
+def levels_kept(operations: Sequence[Operation], agreed: bool) -> tuple[int, list[Finding]]:
+    """How many levels were told after others had been, and what is wrong. `agreed`: the cluster was
+    seen to settle, so that in the end all tell what was granted."""
+    levels, grants = told(operations), granted(operations)
+    wrong = [
+        (
+            before,
+            after,
+            f"is at level {after.level} by operation {after.operation.index}, as of {after.epoch} "
+            f"in the log, and at {before.level} by operation {before.operation.index}, as of "
+            f"{before.epoch}",
+        )
+        for before, after in fallen(levels)
+    ]
+    wrong += [
+        (
+            before,
+            after,
+            f"was granted level {after.level} by operation {after.operation.index}, after "
+            f"{before.level} by operation {before.operation.index}",
+        )
+        for before, after in lowered(grants)
+    ]
+    wrong += [
+        (
+            before,
+            after,
+            f"was granted level {before.level} by operation {before.operation.index}, and is at "
+            f"{after.level} in the end, operation {after.operation.index}",
+        )
+        for before, after in (forgotten(levels, grants) if agreed else ())
+    ]
+    found = [
+        finding(f"feature {after.name} {what}", [before.operation, after.operation])
+        for before, after, what in wrong
+    ]
+    return len(levels) - len({each.name for each in levels}), found

@@ -12,8 +12,10 @@ from typing import Final, TypeAlias
 
 from checkers.folds.committed_log import CommittedLog
 from checkers.folds.values import partitions_shown, reassign_of, reassignments_of
+from framework.checking.findings import finding
 from framework.evidence.changes import Change, PartitionCreated, TopicCreated
 from framework.history.pairing import Operation
+from framework.plugins.checker import EVENTS, Finding
 
 MOVES: Final = ("reassign", "reassignments")
 PATIENCE_NS: Final = 8_000_000_000
@@ -125,6 +127,35 @@ def ungranted(goals: Iterable[Goal], wishes: Wishes) -> tuple[int, list[Wish]]:
     return len(granted), [each for each in granted if each.goal not in had[str(each.operation.key)]]
 
 
+def moves_made(wishes: Wishes, log: CommittedLog) -> tuple[int, list[Finding]]:
+    """How many changes of replicas and granted wishes were held against each other, and what is
+    wrong: what nobody asked for, and in a log without a gap what was granted and is not there."""
+    made = list(goals(log))
+    compared = sum(not each.first for each in made)
+    found = [
+        finding(
+            f"the record at offset {goal.change.offset} moves {goal.key} to {list(goal.replicas)}, "
+            "and nobody asked for that, or not so often",
+            [each.operation for each in wishes.get(goal.key, ())],
+            [goal.change],
+        )
+        for goal in unasked(made, wishes)
+    ]
+    if log.gap is not None:
+        return compared, found
+    granted, missing = ungranted(made, wishes)
+    found += [
+        finding(
+            f"operation {wish.operation.index} was granted replicas {list(wish.goal or ())} of "
+            f"{wish.operation.key}, and the log never has them",
+            [wish.operation],
+            by=[EVENTS],
+        )
+        for wish in missing
+    ]
+    return compared + granted, found
+
+
 # --- in the end ---------------------------------------------------------------------------
 
 
@@ -174,3 +205,27 @@ def still_moving(operations: Iterable[Operation]) -> tuple[Operation, bool] | No
         return None
     waited_ns = looks[-1].began_ns - looks[0].began_ns
     return looks[-1], waited_ns >= PATIENCE_NS
+
+
+def arrived(
+    operations: Sequence[Operation], wishes: Wishes
+) -> tuple[list[tuple[Operation, str]], list[Finding]]:
+    """Of a cluster that has settled: reads and partitions as `misplaced` has them, and what is
+    wrong: partitions elsewhere, or moves that take too long."""
+    if (moving := still_moving(operations)) is not None:
+        look, late = moving
+        message = f"moves are under way long after the cluster had settled: {look.index}"
+        return [], [finding(message, [look])] if late else []
+    compared, elsewhere = misplaced(operations, wishes)
+    found = list[Finding]()
+    for read, key, replicas in elsewhere:
+        last = last_goals(wishes[key])
+        wanted = " or ".join(str(list(each.goal or ())) for each in last)
+        found.append(
+            finding(
+                f"{key} is on {list(replicas)} in the end, operation {read.index}; the last wish "
+                f"that was granted was for {wanted}",
+                [*(each.operation for each in last), read],
+            )
+        )
+    return compared, found
