@@ -77,9 +77,9 @@ MOVED: Final = frozenset({"REBALANCED", "POSITION_MOVED"})
 GONE: Final = frozenset({"NO_MEMBER", "MEMBER_GONE", "MEMBER_SILENT"})
 NOT_ASSIGNED: Final = "NOT_ASSIGNED"
 """A member waits for its part of a generation, and goes on."""
-PATIENCE: Final = 4
-"""Such answers in a row after which another one takes its place. Sooner does harm: a group waits
-for who vanished while it joined."""
+PATIENCE: Final = 2
+"""Such answers in a row after which it leaves, and another one takes its place: who merely vanished
+would be waited for."""
 EARLY: Final = 2
 """Departures for which nobody waits, so that also a short run has generations that are over."""
 FORMER_MEMBER: Final = "former"
@@ -259,6 +259,15 @@ class Member:
         """`join`, `assignment`, `leave` or `crash`."""
         return op(f, value=Membership(group=GROUP, member=self.name).to_json())
 
+    @property
+    def waits(self) -> bool:
+        """For its part of a generation."""
+        return self.generation is None
+
+    def waiting(self) -> Invocation:
+        """What it does as long as it waits."""
+        return self.asking("assignment" if self.waited < PATIENCE else "leave")
+
     def after(self, event: Event) -> Member | None:
         """What it knows after one of its operations; None: it is no member any more."""
         if event.f in ("join", "assignment"):
@@ -280,7 +289,7 @@ class Member:
     def _assigned(self, event: Event) -> Member | None:
         if event.type != "ok":
             code = (event.error or ("",))[0]
-            if event.type == "info" or code != NOT_ASSIGNED or self.waited + 1 >= PATIENCE:
+            if event.type == "info" or code != NOT_ASSIGNED:
                 return None  # whatever it waits for, a new one may find
             return replace(self, generation=None, waited=self.waited + 1)
         reported = Assigned.from_json(event.value)
@@ -345,8 +354,8 @@ class GroupOperations:
         if self._departs(member, now_ns):
             early = self.departures < EARLY
             return member.asking("leave" if early or self.departures % 2 else "crash")
-        if member.generation is None or not member.positions:
-            return member.asking("assignment")
+        if member.waits or not member.positions:
+            return member.waiting()
         due = member.uncommitted()
         if due and rng.random() < COMMIT_SHARE:
             return member.commit(rng.choice(due))
@@ -355,7 +364,7 @@ class GroupOperations:
     def _departs(self, member: Member, now_ns: int) -> bool:
         """Nobody who still waits for its part. The first ones as soon as all have theirs, and have
         something to commit too late."""
-        if member.generation is None:
+        if member.waits:
             return False
         if now_ns - self.departed_ns > self.options.churn_s * NS_PER_S:
             return True
@@ -406,7 +415,7 @@ class GroupOperations:
             joining = Member(name=str(chosen.value["member"]))
             members = {**self.members, chosen.process: joining}
             after = replace(after, members=members, lives=self.lives + 1)
-        elif chosen.f in ("leave", "crash"):
+        elif chosen.f in ("leave", "crash") and not self.members[chosen.process].waits:
             after = replace(after, departed_ns=chosen.time or 0, departures=self.departures + 1)
         return after
 
@@ -501,8 +510,8 @@ class FinalMember:
             return None
         if member is None:
             return Member(name=f"{FINAL_MEMBER}-{self.taken}").asking("join")
-        if member.generation is None or set(member.positions) != set(self.keys):
-            return member.asking("assignment")  # others have yet to be given up
+        if member.waits or set(member.positions) != set(self.keys):
+            return member.waiting()  # others have yet to be given up
         if self.left:
             return member.fetch(self.left[0])
         due = member.uncommitted()

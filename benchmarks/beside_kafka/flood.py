@@ -59,10 +59,12 @@ class Flood(WithThreeBrokers):
         with Client(running.cluster) as client, ExitStack() as stack:
             stack.enter_context(client.made(TOPIC, len(client.brokers)))
             way = stack.enter_context(closing(AtController(running.cluster, client.active())))
+            _produce_to_all(client)  # no leader's first one is the flood's
             quiet = _asked(way, sizes.seconds)
             with _flood(running, client.leaders(TOPIC), sizes.flood) as answered:
                 began = time.monotonic()
                 flooded = _asked(way, sizes.seconds)
+                _produce_to_all(client)  # at least for as long as one takes that comes in the end
                 lasted_s = time.monotonic() - began
         values = [
             value
@@ -107,7 +109,8 @@ def _flood(
                 )
                 for _ in range(count)
             ]
-            targets.append(Target(ways, _produce(number)))
+            sent = Codec().encode_request(_produce(number), correlation_id=1, client_id="flood")
+            targets.append(Target(ways, sent))
         process = started(targets, FOR_EVER_S)
     assert process.stdout is not None
     try:
@@ -121,8 +124,15 @@ def _flood(
         process.wait()
 
 
-def _produce(number: int) -> bytes:
+def _produce_to_all(client: Client) -> None:
+    """One to each leader. Raises `Breakdown`."""
+    for node, (number, *_others) in client.leaders(TOPIC).items():
+        for found in client.ask(_produce(number), node).responses:
+            if refused := codes(found.partition_responses):
+                raise Failed(f"a produce is refused: {refused[0]}")
+
+
+def _produce(number: int) -> produce.ProduceRequest:
     part = produce.PartitionProduceData(index=i32(number), records=Records(batch(RECORDS)))
     data = produce.TopicProduceData(name=TopicName(TOPIC), partition_data=(part,))
-    request = produce.ProduceRequest(acks=i16(-1), timeout=TIMEOUT, topic_data=(data,))
-    return Codec().encode_request(request, correlation_id=1, client_id="flood")
+    return produce.ProduceRequest(acks=i16(-1), timeout=TIMEOUT, topic_data=(data,))
