@@ -44,7 +44,6 @@ from checkers.folds.group_listings import (
     settled_groups,
 )
 from checkers.folds.group_runs import (
-    FINAL,
     JOINS,
     CommittedAnswer,
     End,
@@ -66,7 +65,7 @@ from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.run_events import RunEvents, settled
-from framework.history.pairing import Operation
+from framework.history.pairing import FINAL, Operation
 from framework.plugins.checker import CLIENTS, LEDGER, Clause, Count, Finding
 from framework.plugins.outcomes import STALE
 

@@ -37,7 +37,6 @@ from itertools import pairwise, takewhile
 from typing import Final
 
 from checkers.folds.claims import (
-    FINAL,
     Claim,
     Fetch,
     acknowledged_by,
@@ -67,7 +66,7 @@ from framework.checking.keyed import Outcome, unquoted
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.run_events import RunEvents, settled, unhealed
 from framework.history.jsonl import compact
-from framework.history.pairing import Operation
+from framework.history.pairing import FINAL, Operation
 from framework.plugins.checker import CLIENTS, LEDGER, Clause, Count, Finding
 from framework.verdict import Verdict
 

@@ -5,13 +5,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Final
 
 from checkers.folds.values import fetch_from, fetched, log_answer, produce_of
-from framework.history.pairing import Operation
-
-FINAL: Final = "final"
-"""The consumer of the final phase."""
+from framework.history.pairing import FINAL, Operation
 
 
 @dataclass(frozen=True, slots=True)

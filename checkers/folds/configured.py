@@ -15,6 +15,7 @@ from heapq import heappop, heappush
 from typing import Final, TypeAlias
 
 from checkers.folds.committed_log import CommittedLog
+from checkers.folds.operations import end_of
 from checkers.folds.values import changed_configs, create_topic
 from framework.evidence.changes import (
     BROKER_RESOURCE,
@@ -96,19 +97,15 @@ def last_writes(writes: Iterable[Write], read: Operation) -> Sequence[Write]:
     """Those of which one was the last one that the read saw, if it saw any: which had begun when it
     was answered, and which none surely followed that surely came before it. The newest one that did
     is among them."""
-    begun = [each for each in writes if each.operation.index < _end(read)]
+    begun = [each for each in writes if each.operation.index < end_of(read)]
     surely = (each.operation.index for each in begun if _before(each.operation, read))
     newest = max(surely, default=-1)
-    return [each for each in begun if not each.operation.ok or _end(each.operation) > newest]
+    return [each for each in begun if not each.operation.ok or end_of(each.operation) > newest]
 
 
 def _before(one: Operation, other: Operation) -> bool:
     """It took effect before the other one was asked for."""
     return one.ok and one.precedes(other)
-
-
-def _end(operation: Operation) -> float:
-    return float("inf") if operation.end is None else operation.end
 
 
 # --- by the log ---------------------------------------------------------------------------
@@ -219,4 +216,4 @@ def unmade(writes: Iterable[Write], held: Sequence[str | None]) -> Iterator[Writ
         if at == len(own):
             yield each
         else:
-            heappush(over, (_end(each.operation), own[at]))
+            heappush(over, (end_of(each.operation), own[at]))

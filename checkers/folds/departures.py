@@ -22,14 +22,13 @@ from framework.evidence.clocks import Moment
 from framework.evidence.kinds import Evidence, HeartbeatAnswered
 from framework.evidence.machine import Machine
 from framework.evidence.run_events import RunEvents, settle_marks, settled, unhealed
-from framework.history.pairing import Operation
+from framework.history.pairing import FINAL, Operation
 from framework.plugins.checker import Finding
 from framework.plugins.outcomes import CLIENT_TIMED_OUT
 
 LIFE_CYCLES: Final = ("start", "restart", "bounce", "replace", "drain", "kill")
 """Operations on a broker's process, by its key."""
 READS: Final = ("describe", "metadata")
-FINAL: Final = "final"
 SOON_NS: Final = 3_000_000_000
 """A process of which nobody tells why it ended was let go if it ended within this time."""
 

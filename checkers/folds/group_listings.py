@@ -5,11 +5,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from checkers.folds.group_runs import FINAL
 from checkers.folds.values import group_request, list_groups, listed, log_answer
 from framework.checking.findings import finding, named
 from framework.evidence.run_events import RunEvents
-from framework.history.pairing import Operation
+from framework.history.pairing import FINAL, Operation
 from framework.plugins.checker import Finding
 
 LIST: Final = "groups"

@@ -20,7 +20,6 @@ from framework.history.pairing import Operation
 from framework.plugins.outcomes import ABSENT, PRESENT, STALE
 
 JOINS: Final = ("join", "assignment")
-FINAL: Final = "final"
 NEVER: Final = 2**62
 Place: TypeAlias = tuple[str, str]
 """(group, key of a partition)."""

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from checkers.folds.group_runs import NEVER, Commit, GroupRun
+from checkers.folds.group_runs import Commit, GroupRun
+from checkers.folds.operations import end_of
 from checkers.folds.topic_ids import topic_of_key
 from checkers.folds.values import group_request
 from framework.history.pairing import Operation
@@ -48,13 +49,9 @@ def stays(run: GroupRun) -> Iterator[Stay]:
             commits[who].append(commit.operation)
             topics[who].add(topic_of_key(commit.place[1]))
     for who, own in commits.items():
-        since = min(seen[who], key=_end)
+        since = min(seen[who], key=end_of)
         until = max(own, key=lambda each: each.index)
         yield Stay(who[0], who[1], since, until, frozenset(topics[who]))
-
-
-def _end(operation: Operation) -> int:
-    return NEVER if operation.end is None else operation.end
 
 
 def meanwhile(deletions: Iterable[Commit], known: Iterable[Stay]) -> Iterator[tuple[Commit, Stay]]:

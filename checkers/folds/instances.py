@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Final, TypeAlias
 
+from checkers.folds.operations import end_of
 from checkers.folds.values import group_request, joined, told_its_id
 from framework.history.pairing import Operation
 
@@ -91,16 +92,12 @@ class _Followers:
 
     def first_after(self, join: Operation) -> Operation | None:
         """Of those that were asked for after that had ended, the one that ended first."""
-        at = bisect_right(self.indices, _end(join))
+        at = bisect_right(self.indices, end_of(join))
         return self.earliest[at] if at < len(self.earliest) else None
 
 
 def _sooner(one: Operation, other: Operation) -> Operation:
-    return min(one, other, key=_end)
-
-
-def _end(operation: Operation) -> int:
-    return operation.index if operation.end is None else operation.end
+    return min(one, other, key=end_of)
 
 
 # --- who comes back -----------------------------------------------------------------------
@@ -124,7 +121,7 @@ def _returns(
     heard: dict[str, list[int | None]] = defaultdict(list)
     for act in acts:
         heard[group_request(act).get("id", "")].append(act.invoked_ns)
-    ended = -1
+    ended: float = -1
     for number, (before, after) in enumerate(pairwise(moves)):
         if _forced(before):
             return  # it may take effect whenever it likes
@@ -133,7 +130,7 @@ def _returns(
             and before.precedes(after)
             and all(after.precedes(each) for each in moves[number + 2 : number + 3])
         )
-        ended = max(ended, _end(before))
+        ended = max(ended, end_of(before))
         if alone and _let_in(before) and _let_in(after):
             known = [before.invoked_ns, *heard[joined(before)["id"]]]
             if _in_time(before, after, [each for each in known if each is not None]):

@@ -4,6 +4,11 @@ from framework.history.event import Recorded
 from framework.history.pairing import Operation
 
 
+def end_of(operation: Operation) -> float:
+    """Where it ended in the history; behind all, where it did not."""
+    return float("inf") if operation.end is None else operation.end
+
+
 def is_zombie(operation: Operation) -> bool:
     """Whether it was sent as a fenced incarnation of a broker would."""
     return of_a_zombie(operation.value)

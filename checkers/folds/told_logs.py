@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final
 
-from checkers.folds.claims import FINAL
 from checkers.folds.log_ends import may_be_removed
+from checkers.folds.operations import end_of
 from checkers.folds.reassigned import Wish, wishes_of
 from checkers.folds.roles import BROKER, ids_in
 from checkers.folds.values import (
@@ -29,7 +29,7 @@ from checkers.folds.values import (
 from framework.checking.findings import finding
 from framework.evidence.run_events import RunEvents, settled
 from framework.history.event import is_observer
-from framework.history.pairing import Operation
+from framework.history.pairing import FINAL, Operation
 from framework.plugins.checker import Finding
 
 LOGS: Final = "log-dirs"
@@ -65,7 +65,7 @@ def told_sizes(events: RunEvents, key: str) -> tuple[int, list[Finding]]:
     findings = [
         found
         for each in answers
-        for found in _wrong(each, ids[str(each.node)], replicas, bisect_left(sent, _end(each)))
+        for found in _wrong(each, ids[str(each.node)], replicas, bisect_left(sent, end_of(each)))
     ]
     last = {str(each.node): each for each in answers if each.index > replicas.since}
     in_sync = [each for node, each in last.items() if ids[node] in replicas.in_sync]
@@ -87,7 +87,7 @@ class _Replicas:
     asked: Sequence[int]
     wanted: Sequence[frozenset[int]]
     in_sync: frozenset[int]
-    since: int
+    since: float
 
     @classmethod
     def of(cls, events: RunEvents, key: str) -> "_Replicas":
@@ -101,7 +101,7 @@ class _Replicas:
         goals = (frozenset(each.goal or ()) for each in moves)
         rest = _at_rest(events.operations, moves)
         final = [
-            (state, _end(read))
+            (state, end_of(read))
             for read, state in reads
             if read.phase == FINAL and read.index > rest and not is_observer(read.process)
         ]
@@ -118,7 +118,7 @@ class _Replicas:
         """The brokers that may have had a log when it was given; None: nobody knows."""
         if self.first is None:
             return None
-        return self.first | self.wanted[bisect_left(self.asked, _end(answer))]
+        return self.first | self.wanted[bisect_left(self.asked, end_of(answer))]
 
 
 def _shown(operations: Iterable[Operation], key: str) -> Iterator[tuple[Operation, PartitionShown]]:
@@ -137,16 +137,12 @@ def _at_rest(operations: Iterable[Operation], moves: Sequence[Wish]) -> float:
     if not moves:
         return -1
     looks = (
-        _end(each)
+        end_of(each)
         for each in operations
         if each.f == "reassignments" and each.phase == FINAL and each.ok
         if not reassignments_of(each)
     )
     return min(looks, default=float("inf"))
-
-
-def _end(answer: Operation) -> int:
-    return answer.index if answer.end is None else answer.end
 
 
 # --- what is wrong ------------------------------------------------------------------------

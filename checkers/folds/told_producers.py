@@ -13,7 +13,6 @@ from functools import partial
 from itertools import accumulate
 from typing import Final
 
-from checkers.folds.claims import FINAL
 from checkers.folds.log_ends import may_be_removed
 from checkers.folds.values import (
     ActiveProducer,
@@ -24,7 +23,7 @@ from checkers.folds.values import (
 )
 from framework.checking.findings import finding
 from framework.evidence.run_events import RunEvents, settled
-from framework.history.pairing import Operation
+from framework.history.pairing import FINAL, Operation
 from framework.plugins.checker import Finding
 
 PRODUCERS: Final = "producers"

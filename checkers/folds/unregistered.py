@@ -9,14 +9,14 @@ from operator import itemgetter
 from typing import Final
 
 from checkers.folds.committed_log import CommittedLog
-from checkers.folds.departures import FINAL, LIFE_CYCLES
+from checkers.folds.departures import LIFE_CYCLES
 from checkers.folds.observed import Judgement, ended_ns
 from checkers.folds.values import cluster_view
 from framework.checking.findings import finding
 from framework.evidence.changes import BrokerRegistered, BrokerUnregistered, Change
 from framework.evidence.machine import Machine
 from framework.evidence.run_events import RunEvents, settled, unable, unshown
-from framework.history.pairing import Operation
+from framework.history.pairing import FINAL, Operation
 from framework.plugins.checker import EVENTS, Finding
 from framework.plugins.outcomes import ABSENT
 

@@ -18,6 +18,8 @@ from framework.history.texts import as_json
 Phase: TypeAlias = Literal["main", "final"]
 PHASE: Final = "phase"
 """The `f` of the nemesis events that mark phases."""
+FINAL: Final = "final"
+"""The phase once nothing is changed any more, or the value of the event with which it begins."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -90,8 +92,8 @@ class Pairing:
         process = event.process
         if process == NEMESIS:
             self.named.append(event)
-            if event.f == PHASE and event.value == "final":
-                self._phase = "final"
+            if event.f == PHASE and event.value == FINAL:
+                self._phase = FINAL
         elif event.type == "invoke":
             self._invoke(event, process)
         else:
