@@ -10,7 +10,9 @@ stays to be seen.
 Where the system has features with levels, somebody asks for the levels now and then, and to raise
 or to lower one; in the end each broker is asked for them. Where configurations can be changed,
 those of a live topic are, and those of a broker, by way of another one where the system lets it; in
-the end each broker is asked for its own.
+the end each broker is asked for its own. Where topics are made on demand, some are, by clients that
+look for them; those have names of their own, and nobody deletes them, as whoever looks for them too
+late would make them anew.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from framework.plugins.capabilities import (
     CHANGING_CONFIGS,
     CONFIGS_AT_ANY_BROKER,
     FEATURE_LEVELS,
+    TOPICS_ON_DEMAND,
 )
 from framework.plugins.options import need_positive
 from framework.plugins.workload import WorkloadOptions
@@ -55,6 +58,10 @@ BROKER_SHARE: Final = 0.04
 """Of all operations, where configurations can be changed: changes of topics', and of brokers'."""
 DELETE_SHARE: Final = 0.3
 """Of changed configurations, those that are taken away."""
+ON_DEMAND_SHARE: Final = 0.05
+MOST_ON_DEMAND: Final = 20
+"""Operations, of all, on topics that are made on demand, where the system does that; and so many
+such topics in a run, which all stay."""
 FEATURE_SHARE: Final = 0.06
 """Of all operations, where the system has levels of features: a few even in a short run."""
 FEATURE_TYPES: Final = ("upgrade", "safe-downgrade", "unsafe-downgrade")
@@ -103,6 +110,7 @@ class Topics(KafkaWorkload):
             change_share=CHANGE_SHARE if CHANGING_CONFIGS in options.capabilities else 0.0,
             brokers=_changeable(options),
             anywhere=CONFIGS_AT_ANY_BROKER in options.capabilities,
+            on_demand_share=ON_DEMAND_SHARE if TOPICS_ON_DEMAND in options.capabilities else 0.0,
         )
 
     def final_generator(self, options: WorkloadOptions) -> Generator:
@@ -148,7 +156,8 @@ class Name:
 class RollingNames:
     """Endless. `next`: the number of the next name. `configures`: some creates do. `features`:
     those that somebody told of, and the levels that they know. `brokers`: those that are
-    configured, name -> key; `anywhere`: by way of others. `begun_ns`: when the first operation was
+    configured, name -> key; `anywhere`: by way of others. `on_demand`: so many topics were made
+    so, or were to be. `begun_ns`: when the first operation was
     offered and taken."""
 
     options: TopicsOptions
@@ -159,6 +168,8 @@ class RollingNames:
     change_share: float = 0.0
     brokers: Mapping[str, str] = field(default_factory=dict)
     anywhere: bool = False
+    on_demand_share: float = 0.0
+    on_demand: int = 0
     live: tuple[Name, ...] = ()
     next: int = 0
     taken: int = 0
@@ -173,7 +184,9 @@ class RollingNames:
             chosen = assign(context.fork(self.taken), beside)
             if isinstance(chosen, Pending):
                 return Offer(chosen, self)
-            return Offer(chosen, replace(self, taken=self.taken + 1, begun_ns=begun_ns))
+            made = self.on_demand + (chosen.f == "create")
+            after = replace(self, taken=self.taken + 1, begun_ns=begun_ns, on_demand=made)
+            return Offer(chosen, after)
         live, number = list(self.live), self.next
         slot = rng.randrange(self.options.live_names)
         while len(live) < self.options.live_names:
@@ -199,14 +212,16 @@ class RollingNames:
 
     def _read(self, context: Context, rng: random.Random) -> Offer:
         """Of a name that lived last: none retires any more, for a new one would have no topic."""
-        reads = {f: weight for f, weight in self.weights.items() if f in READS}
-        f = rng.choices(list(reads), weights=list(reads.values()))[0]
-        chosen = assign(context.fork(self.taken), op(f, key=rng.choice(self.live).name))
+        chosen = assign(context.fork(self.taken), self._any_read(rng.choice(self.live).name, rng))
         taken = self.taken if isinstance(chosen, Pending) else self.taken + 1
         return Offer(chosen, replace(self, taken=taken))
 
+    def _any_read(self, name: str, rng: random.Random) -> Invocation:
+        reads = {f: weight for f, weight in self.weights.items() if f in READS}
+        return op(rng.choices(list(reads), weights=list(reads.values()))[0], key=name)
+
     def _beside(self, rng: random.Random) -> Invocation | None:
-        """What neither makes nor removes a topic."""
+        """What neither makes nor removes a topic of a live name."""
         if self.feature_share and rng.random() < self.feature_share:
             return self._of_features(rng)
         if self.change_share and rng.random() < self.change_share:
@@ -214,7 +229,16 @@ class RollingNames:
             return self._change(rng.choice(self.live).name, rng) if self.live else None
         if self.brokers and rng.random() < BROKER_SHARE:
             return self._change_of_a_broker(rng)
+        if self.on_demand_share and rng.random() < self.on_demand_share:
+            return self._on_demand(rng)
         return None
+
+    def _on_demand(self, rng: random.Random) -> Invocation:
+        """Somebody looks for a topic that there is not, or reads one that was made so."""
+        if not self.on_demand or (self.on_demand < MOST_ON_DEMAND and rng.random() < 0.5):
+            value = CreateTopic(on_demand=True).to_json()
+            return op("create", key=f"on-demand-{self.on_demand}", value=value)
+        return self._any_read(f"on-demand-{rng.randrange(self.on_demand)}", rng)
 
     def _change(self, topic: str, rng: random.Random) -> Invocation:
         return op("configure", key=topic, value=_changes(CONFIGS, rng).to_json())

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.folds.operations import of_a_zombie
+from checkers.folds.operations import of_a_zombie, on_demand
 from framework.history.columns import OPERATIONS
 from framework.history.event import asserted
 from framework.history.rows import OperationRows
@@ -40,7 +40,8 @@ COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Operations that were invoked at a known time, in the order of their ends.
+    """Operations that were invoked at a known time, in the order of their ends. What is made on
+    demand is a kind of its own.
 
     fs, nodes, keys: texts, sorted; `f`, `node` (-1: it does not say), `key` (-1: nobody asked for
         it) are their places. Keys are as `str` has them.
@@ -137,7 +138,7 @@ def _piece(table: pa.Table, first: int, names: _Names, keys_of: Sequence[str]) -
     said = _flagged(columns["ext"], "asserts", lambda ext: asserted(ext) is not None)
     return {
         "place": (place + first).astype(np.int32),
-        "f": _numbered(columns["f"], names.fs),
+        "f": _numbered(_kinds(columns["f"], columns["value"]), names.fs),
         "node": _numbered(columns["node"], names.nodes),
         "key": _keys(columns["key"], _is_one_of(columns["f"], keys_of), names.keys),
         "began_ns": _integers(columns["invoked_ns"]),
@@ -158,6 +159,13 @@ def _is_one_of(column: pa.Array, texts: Iterable[str]) -> Flags:
     """Null is none."""
     wanted = pa.array(sorted(texts), pa.string())
     return np.asarray(pc.is_in(column, value_set=wanted))
+
+
+def _kinds(fs: pa.Array, values: pa.Array) -> pa.Array:
+    """Each by itself succeeds or does not: whoever makes all that it is asked for may still make
+    nothing on demand."""
+    apart = _flagged(values, "on_demand", on_demand)
+    return pc.if_else(apart, pc.binary_join_element_wise(fs, "on demand", " "), fs)
 
 
 def _integers(column: pa.Array) -> Times:

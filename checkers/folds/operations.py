@@ -14,6 +14,11 @@ def is_zombie(operation: Operation) -> bool:
     return of_a_zombie(operation.value)
 
 
+def on_demand(value: Recorded) -> bool:
+    """Whether a create with that value is not asked for, but looked for."""
+    return isinstance(value, dict) and value.get("on_demand") is True
+
+
 def of_a_zombie(value: Recorded) -> bool:
     """Whether an operation with that value was."""
     return isinstance(value, dict) and value.get("zombie") is not None

@@ -17,6 +17,7 @@ KEPT_LOG_STARTS: Final = "kept-log-starts"
 FEATURE_LEVELS: Final = "feature-levels"
 CHANGING_CONFIGS: Final = "changing-configs"
 CONFIGS_AT_ANY_BROKER: Final = "configs-at-any-broker"
+TOPICS_ON_DEMAND: Final = "topics-on-demand"
 REQUEST_IDS: Final = "request-ids"
 UNFORCED: Final = "unforced-data"
 FORMATTED_DISKS: Final = "formatted-disks"
@@ -37,6 +38,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     KEPT_LOG_STARTS: "deletes of records that outlive kills and elections once acknowledged",
     CHANGING_CONFIGS: "configurations of topics and brokers that administrators change",
     CONFIGS_AT_ANY_BROKER: "changes of a broker's configuration that every other one takes, too",
+    TOPICS_ON_DEMAND: "topics that are made where a client asks for one that is not there",
     FEATURE_LEVELS: "features whose levels administrators raise, and never lower",
     UNFORCED: "data that it leaves to the operating system to write to the disk",
     FORMATTED_DISKS: "nodes that start with an empty disk once it is formatted",

@@ -22,18 +22,20 @@ class UnexpectedResponse(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Further(Generic[Request]):
-    """What has to be asked before a read is answered. `elsewhere`: of the next node of the role."""
+    """What has to be asked before an operation is answered. `elsewhere`: of the next node of the
+    role; `pause_s`: not at once."""
 
     request: Request
     elsewhere: bool = False
+    pause_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange(Generic[Request, Response]):
     """One kind of operation as a message and its answer. `at`: the role of the nodes that are
     asked. `answer` may raise `UnexpectedResponse`. `forwarded`: they ask others on the client's
-    behalf, perhaps more than once. `then`, of a read alone: what to ask after such a response, or
-    None: it can be answered. It may raise as `answer`."""
+    behalf, perhaps more than once. `then`: what to ask after such a response, or None: it can be
+    answered. It may raise as `answer`."""
 
     at: str
     request: Callable[[Invocation], Request]

@@ -34,6 +34,7 @@ FIXED: Final = frozenset(
 )
 """What the layout decides: another value would be another cluster than the run's plan says."""
 
+AUTO_TOPICS: Final = "auto.create.topics.enable"
 FORCING: Final = frozenset({"log.flush.interval.messages", "log.flush.interval.ms"})
 """By these brokers force partitions' logs to the disk between the beginnings of segments."""
 SESSION: Final = "broker.session.timeout.ms"
@@ -68,7 +69,7 @@ SMALL: Final[Mapping[str, str]] = {
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",
     "share.coordinator.state.topic.num.partitions": "4",
-    "auto.create.topics.enable": "false",
+    AUTO_TOPICS: "false",
     "log.index.size.max.bytes": "65536",  # else 20 MB a segment, if sparse ones
 }
 INTERNAL: Final = ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")

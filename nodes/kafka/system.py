@@ -12,6 +12,7 @@ from framework.plugins.capabilities import (
     CHANGING_VOTERS,
     FORMATTED_DISKS,
     TOLD_CONTROLLERS,
+    TOPICS_ON_DEMAND,
     UNFORCED,
 )
 from framework.plugins.dialect import Dialect
@@ -78,7 +79,8 @@ class KafkaSystem(System):
         self, nodes: Sequence[NodeSpec], settings_of: Mapping[str, Mapping[str, str]]
     ) -> frozenset[str]:
         """Those that all of the nodes' releases promise, and are asked for. Of logs that are forced
-        to the disk now and then, nobody knows how far they are. Who votes in a static quorum never
+        to the disk now and then, nobody knows how far they are. Topics are made on demand where
+        brokers are told to. Who votes in a static quorum never
         changes. At older levels of features controllers tell nothing of each other."""
         given = [settings_of.get(spec.name, {}) for spec in nodes]
         found = capabilities_on([software.asked_for(each).version for each in given])
@@ -87,6 +89,8 @@ class KafkaSystem(System):
             found -= {CHANGING_VOTERS}
         if not all(map(features.registers_controllers, given)):
             found -= {TOLD_CONTROLLERS}
+        if all(each.get(settings.AUTO_TOPICS) == "true" for each in given):
+            found |= {TOPICS_ON_DEMAND}
         forced = any(settings.FORCING & each.keys() for each in given)
         return found if forced else found | {UNFORCED}
 

@@ -18,7 +18,7 @@ from checkers.availability import (
     Window,
 )
 from checkers.folds.asked import SILENCE
-from checkers.folds.operations import is_zombie
+from checkers.folds.operations import is_zombie, on_demand
 from checkers.folds.peace import FOREVER_NS, Stretch, owed
 from checkers.folds.streaks import TRIES
 from framework.checking.findings import concluded, finding
@@ -35,7 +35,11 @@ from framework.verdict import Verdict
 
 
 def availability(events: RunEvents, options: AvailabilityOptions) -> Outcome:
-    operations = [each for each in events.operations if each.invoked_ns is not None]
+    operations = [
+        replace(each, f=f"{each.f} on demand") if on_demand(each.value) else each
+        for each in events.operations
+        if each.invoked_ns is not None
+    ]
     windows = _windows(events.faults)
     elections = sorted(each.at_ns for each in events.of(Elected))
     figures: dict[str, float] = {

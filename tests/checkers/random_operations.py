@@ -70,6 +70,8 @@ def _operation(
     type = "ok" if draw.random() < works else draw.choice(["fail", "info", "info"])
     f, ends = draw.choice(fs), draw.random() < 0.9
     value = {"zombie": draw.choice([None, None, "replay"])} if f == "heartbeat" else {"n": "zombie"}
+    if f == "create":
+        value = {"on_demand": draw.choice([None, True, "on_demand"])}
     asserts = {"asserts": draw.choice(ASSERTS)} if draw.random() < 0.3 else {"asserts": 3}
     took = draw.choice([0, 1, 2, 9]) * tick
     return Operation(

@@ -73,6 +73,16 @@ def test_what_is_kept_of_operations(rows: int) -> None:
     assert found.counted(found.failed) == {"create": 1, "fetch": 1}
 
 
+def test_what_is_made_on_demand_is_a_kind_of_its_own() -> None:
+    made = [
+        Operation(index=at, f="create", value=value, invoked_ns=at)
+        for at, value in enumerate([{"on_demand": True}, {"on_demand": 1}, None, ["on_demand"]])
+    ]
+    found = asked_of(OperationRows.of([*made, *DONE]), [])
+    assert found.fs == ["create", "create on demand", "fetch", "read"]
+    assert found.place[found.are(["create on demand"])].tolist() == [0]
+
+
 def test_groups_are_neighbours_in_their_order() -> None:
     found = asked_of(OperationRows.of(DONE), [])
     own = found.f.nonzero()[0]  # all but the creates

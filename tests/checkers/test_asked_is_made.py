@@ -458,6 +458,13 @@ def a_record_of_what_nobody_asked_for(story: LogStory) -> None:
     story.config("segment.bytes", "9", "c")
 
 
+@PLANTED.violation("gives c segment.bytes=9", "nobody had asked for that")
+def a_record_of_what_only_a_refused_create_asked_for(story: LogStory) -> None:
+    asked = {**ASKED, "configs": [["segment.bytes", "9"]]}
+    story.op("create", "c", asked, type="fail", error="TOPIC_ALREADY_EXISTS")
+    story.config("segment.bytes", "9", "c")
+
+
 def with_ids() -> LogStory:
     """By a system that does nothing twice."""
     story = changed()
@@ -614,8 +621,14 @@ def test_brokers_of_a_cluster_that_did_not_settle_may_lag() -> None:
     assert reason == "the cluster was not seen to settle"
 
 
-def test_changes_that_the_log_does_not_tell_are_unknown() -> None:
-    story = changed()
+def two_of_a_topic(story: LogStory) -> None:
+    for value in ("1", "2"):
+        change(story, "u", {"segment.bytes": value})
+
+
+@pytest.mark.parametrize("during", [changes, two_of_a_topic])
+def test_changes_that_the_log_does_not_tell_are_unknown(during: Callable[[LogStory], None]) -> None:
+    story = clean(during)
     story.events = []
     changes_ = clause_of(judged(story), "changes")
     assert (changes_.verdict, changes_.compared) == (Verdict.UNKNOWN, 0)
@@ -1344,6 +1357,16 @@ def election_of_another_than_the_first_replica(story: LogStory) -> None:
     asked = story.invoke("elect", "e/0")
     story.isr([4, 5], 5, 0, MOVED)
     story.complete(asked)
+
+
+@PLANTED.violation("granted an election of e/0", "no record is left", on=elections)
+def election_of_which_the_record_is_older_as_an_observer_was_shown(story: LogStory) -> None:
+    story.isr([5], 5, 0, MOVED)
+    story.isr([4, 5], 4, 0, MOVED)
+    story.events = []
+    view = {"leader": 1, "leader_epoch": 1, "high_watermark": story.offset}
+    story.ask("c1", "describe-quorum", {**view, "voters": [[1, story.offset]]})
+    elect(story)
 
 
 @PLANTED.violation("granted an election of f/0", "the leader by no record", on=elections)

@@ -271,6 +271,15 @@ def creates_alone_time_out(story: Story) -> None:
     ask(story, 60, works=["read"], fails=["create"])
 
 
+@PLANTED.violation("no create on demand succeeded", on=peaceful)
+def topics_that_clients_look_for_are_never_made(story: Story) -> None:
+    """Though those that they ask for are."""
+    for _ in range(70):
+        ask(story, 1, works=BOTH)
+        value = {"on_demand": True}
+        story.op("create", "wanted", value, type="info", error="CLIENT_TIMED_OUT")
+
+
 @PLANTED.violation("stuck since 10.", "no operation succeeded", on=peaceful)
 def nothing_is_answered_from_the_first_fault_on(story: Story) -> None:
     """Each gap is shorter than the bound."""

@@ -33,6 +33,16 @@ def recorded(results: Path, name: str, **options: Any) -> Path:
     return record(test, ["test"], Silent()).path  # type: ignore[arg-type]
 
 
+def made_on_demand(folder: Path) -> set[str]:
+    """Topics that clients looked for until they were there."""
+    events = map(json.loads, (folder / "history.jsonl").read_text().splitlines())
+    return {
+        each["key"]
+        for each in events
+        if each["f"] == "create" and each["type"] == "ok" and each["key"].startswith("on-demand")
+    }
+
+
 def verdict_of(folder: Path) -> dict[str, Any]:
     verdict: dict[str, Any] = json.loads((folder / "verdict.json").read_text())
     return verdict

@@ -22,7 +22,7 @@ from nodes.kafka.defects.catalogue import DEFECTS
 from nodes.kafka.disk import left_on_disk
 from nodes.kafka.releases import newest
 from nodes.kafka_files.batches import scan
-from tests.end_to_end.runs import ONE_WORKER, recorded, verdict_of
+from tests.end_to_end.runs import ONE_WORKER, made_on_demand, recorded, verdict_of
 
 BY_CLIENTS = {
     "availability",
@@ -119,7 +119,8 @@ def test_extra_brokers_and_voters_come_and_go(tmp_path: Path) -> None:
 
 
 def test_a_cluster_begins_with_the_levels_that_are_asked_for(tmp_path: Path) -> None:
-    """By its metadata log, on every disk."""
+    """By its metadata log, on every disk. It makes topics that clients look for, which is a
+    setting, too."""
     asked = {"eligible.leader.replicas.version": 0, "transaction.version": 1}
     folder = recorded(
         tmp_path,
@@ -130,10 +131,14 @@ def test_a_cluster_begins_with_the_levels_that_are_asked_for(tmp_path: Path) -> 
         workload="topics",
         time_limit_s=3,
         exactly=True,
-        settings=tuple(f"feature.{name}={level}" for name, level in asked.items()),
+        settings=(
+            *(f"feature.{name}={level}" for name, level in asked.items()),
+            "auto.create.topics.enable=true",
+        ),
         seed=5,
     )
     plan = json.loads((folder / "plan.json").read_text())
+    assert made_on_demand(folder)
     assert {f"feature.{name}" for name in asked} <= plan["settings"]["n1"].keys()
     found = {
         node: {each.name: each.level for each in told if each.node == node}

@@ -6,13 +6,14 @@ from pathlib import Path
 
 from framework.checking.runs import read_run
 from framework.run.options import from_json, resolve
-from tests.end_to_end.runs import recorded
+from tests.end_to_end.runs import made_on_demand, recorded
 
 ASKED = (
     "broker.takeover=deferred",
     "metadata.max.fetch.records=1",
     "listener.security.protocol.map=CLIENT:SASL_SSL,CONTROLLER:SASL_SSL",
     "authorizer.enabled=true",
+    "auto.create.topics.enable=true",
     "n2:controller.quorum.prevote=false",
 )
 
@@ -42,6 +43,7 @@ def test_settings_and_options_of_a_run(tmp_path: Path) -> None:
         properties = (folder / "nodes" / node / "server.properties").read_text().splitlines()
         assert {f"{key}={value}" for key, value in settings.items()} <= set(properties)
     assert {"create", "alter-isr", "heartbeat", "produce", "fetch", "start"} <= successes(folder)
+    assert made_on_demand(folder)
     assert {node["votes"] for node in plan["nodes"].values()} == {True}
     assert read_run(folder).checker_options(()) == {"availability": "recovery=20"}
     ledger = [json.loads(line) for line in (folder / "faults.jsonl").read_text().splitlines()]

@@ -179,7 +179,7 @@ class ReferenceController:
     def create(self, op: Event) -> tuple[Any, None]:
         if op.key in self.topics:
             raise Refused("TOPIC_ALREADY_EXISTS")
-        assignment = op.value.get("assignment") or [[4, 5, 6]] * op.value["partitions"]
+        assignment = op.value.get("assignment") or [[4, 5, 6]] * op.value.get("partitions", 1)
         topic = Topic(str(uuid.UUID(int=self.rng.getrandbits(128))))
         for replicas in assignment:
             isr = [each for each in replicas if self._active(each) or each < 100]

@@ -235,6 +235,40 @@ def test_cached(code: int, absent: bool) -> None:
     assert messages.metadata_answer(op("metadata"), response) == Ok(expected)
 
 
+ON_DEMAND = op("create", value={"on_demand": True})
+
+
+def looked_up(code: int) -> Any:
+    topic = metadata.MetadataResponseTopic(
+        error_code=ErrorCode(code), name=TopicName("t"), topic_id=TOPIC_ID, partitions=()
+    )
+    return metadata.MetadataResponse(throttle_time=NO_THROTTLE, brokers=(), topics=(topic,))
+
+
+def test_a_topic_that_is_made_on_demand_is_looked_for() -> None:
+    request = sent(ON_DEMAND)
+    assert [each.name for each in request.topics] == ["t"]
+    assert request.allow_auto_topic_creation
+
+
+@pytest.mark.parametrize("code", [3, 5])
+def test_it_is_looked_for_again_until_it_is_there(code: int) -> None:
+    """By a broker that makes it, or has made it and knows no leader of it yet."""
+    further = messages.until_made(looked_up(code))
+    assert further is not None and further.pause_s > 0
+    assert received(further.request) == sent(ON_DEMAND)
+    there = looked_up(0)
+    assert messages.until_made(there) is None
+    assert messages.create_answer(ON_DEMAND, there) == Ok({"topic_id": str(TOPIC_ID)})
+    assert messages.until_made(created("t", 3)) is None, "nobody asks twice for what was refused"
+
+
+def test_an_error_refuses_no_topic_that_was_looked_for() -> None:
+    assert messages.until_made(looked_up(29)) is None
+    with pytest.raises(UnexpectedResponse, match="of t"):
+        messages.create_answer(ON_DEMAND, looked_up(29))
+
+
 def altered(top: int, code: int) -> Any:
     partition = alter.PartitionData(
         partition_index=i32(2),

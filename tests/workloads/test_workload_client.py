@@ -14,6 +14,7 @@ from kio.schema.delete_topics.v6.request import DeleteTopicsRequest
 from kio.schema.delete_topics.v6.response import DeletableTopicResult, DeleteTopicsResponse
 from kio.schema.errors import ErrorCode
 from kio.schema.metadata.v12.request import MetadataRequest
+from kio.schema.metadata.v12.response import MetadataResponse, MetadataResponseTopic
 from kio.schema.types import TopicName
 from kio.static.primitive import i16, i32, i64
 from loopback_server import CLOSE, LoopbackServer
@@ -157,6 +158,60 @@ def test_a_read_that_finds_no_end_fails(cluster: Cluster, monkeypatch: pytest.Mo
     more = Further(request=ReadTopicsRequest(names=("t",)), elsewhere=True)
     read = Topics().client(asking_twice(cluster, lambda _: more), 0).invoke(op("describe", "t"))
     assert (read.type, read.error) == ("fail", ("CLIENT_TIMED_OUT", "still more to be asked"))
+
+
+ON_DEMAND = {"on_demand": True}
+
+
+def looked_up(code: int) -> Callable[[Any], MetadataResponse]:
+    """Who answers so to a client that looks for a topic."""
+
+    def serve(request: MetadataRequest) -> MetadataResponse:
+        assert request.allow_auto_topic_creation and request.topics is not None
+        topic = MetadataResponseTopic(
+            error_code=ErrorCode(code),
+            name=request.topics[0].name,
+            topic_id=uuid.UUID(int=7),
+            partitions=(),
+        )
+        return MetadataResponse(throttle_time=NO_THROTTLE, brokers=(), topics=(topic,))
+
+    return serve
+
+
+def test_a_topic_on_demand_is_looked_for_at_one_broker_after_the_other(
+    cluster: Cluster, servers: dict[str, LoopbackServer]
+) -> None:
+    servers["b1"].answer, servers["b2"].answer = looked_up(3), looked_up(0)
+    made = Topics().client(cluster, 0).invoke(op("create", "t", ON_DEMAND))
+    assert (made.type, made.node, made.value) == ("ok", "b2", {"topic_id": str(uuid.UUID(int=7))})
+    assert len(servers["b1"].seen) == len(servers["b2"].seen) == 1
+
+
+def test_of_a_topic_on_demand_that_nobody_shows_the_fate_is_unknown(
+    cluster: Cluster, servers: dict[str, LoopbackServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workloads.kafka.client.SEARCH_S", 0.3)
+    servers["b1"].answer = servers["b2"].answer = looked_up(5)
+    lost = Topics().client(cluster, 0).invoke(op("create", "t", ON_DEMAND))
+    assert (lost.type, lost.error and lost.error[0]) == ("info", "CLIENT_TIMED_OUT")
+    servers["b2"].answer = looked_up(29)
+    refused = Topics().client(cluster, 0).invoke(op("create", "t", ON_DEMAND))
+    assert (refused.type, refused.error and refused.error[0]) == ("info", "MALFORMED_RESPONSE")
+
+
+def test_a_topic_on_demand_may_come_though_the_next_broker_was_not_asked(
+    cluster: Cluster, servers: dict[str, LoopbackServer]
+) -> None:
+    """The first one may have begun to make it; asked first, it certainly has not."""
+    servers["b1"].answer = looked_up(3)
+    servers["b2"].stop()
+    client = Topics().client(cluster, 0)
+    lost = client.invoke(op("create", "t", ON_DEMAND))
+    assert (lost.type, lost.error and lost.error[0]) == ("info", "CONNECTION_FAILED")
+    client = Topics().client(cluster, 1)
+    unasked = client.invoke(op("create", "t", ON_DEMAND))
+    assert (unasked.type, unasked.error and unasked.error[0]) == ("fail", "CONNECTION_FAILED")
 
 
 def test_exchanges_of_a_client_are_made_for_each(cluster: Cluster) -> None:

@@ -13,6 +13,7 @@ from framework.plugins.capabilities import (
     CHANGING_CONFIGS,
     CONFIGS_AT_ANY_BROKER,
     FEATURE_LEVELS,
+    TOPICS_ON_DEMAND,
 )
 from framework.plugins.system import NodeSpec
 from framework.plugins.workload import WorkloadOptions
@@ -21,6 +22,7 @@ from workloads.topics import (
     BROKER_CONFIGS,
     CONFIGS,
     FEATURE_TYPES,
+    MOST_ON_DEMAND,
     MOST_OPERATIONS,
     MOST_UNKNOWN,
     Topics,
@@ -286,6 +288,22 @@ def test_names_and_partitions_are_as_asked_for() -> None:
 
 
 AT_REST = TopicsOptions(rest_after_s=20.0)
+
+
+def test_topics_that_are_made_on_demand_have_their_own_names_and_stay() -> None:
+    able = CAPABILITIES | {TOPICS_ON_DEMAND}
+    history = run(Topics(), ReferenceController(), seconds=120, capabilities=able)
+    assert_encodable(history)
+    asked = [event for event in history if event.type == "invoke"]
+    names = [
+        event.key for event in asked if event.f == "create" and (event.value or {}).get("on_demand")
+    ]
+    assert names == [f"on-demand-{number}" for number in range(MOST_ON_DEMAND)]
+    uses = Counter(event.f for event in asked if event.key in names)
+    assert uses.keys() == {"create", "describe", "metadata"}
+    assert uses["create"] == MOST_ON_DEMAND and min(uses.values()) > 10, uses
+    others = run(Topics(), ReferenceController(), seconds=120)
+    assert not [event for event in others if str(event.key).startswith("on-demand")]
 
 
 @pytest.mark.parametrize(

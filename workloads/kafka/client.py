@@ -21,7 +21,7 @@ from workloads.kafka import (
 )
 from workloads.kafka.broker_client import BrokerClient
 from workloads.kafka.codec import Codec
-from workloads.kafka.connection import Breakdown, Connection, FateUnknown, no_answer
+from workloads.kafka.connection import Breakdown, Connection, FateUnknown, NotSent, no_answer
 from workloads.kafka.controller_client import SEARCH_S, ControllerClient
 from workloads.kafka.messages import EXCHANGES
 from workloads.kafka.roles import BROKER, CONTROLLER, LISTENERS
@@ -92,7 +92,11 @@ class KafkaClient:
                 raise FateUnknown(CLIENT_TIMED_OUT, "still more to be asked")
             if further.elsewhere:
                 self._controller.turn()
-            node, response = self._call(invocation, exchange.at, further.request)
+            time.sleep(further.pause_s)
+            try:
+                node, response = self._call(invocation, exchange.at, further.request)
+            except NotSent as error:  # what was asked before was
+                raise FateUnknown(error.code, str(error)) from error
         return node, response
 
     def _call(

@@ -24,7 +24,7 @@ from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import i8, i16, i32, i32Timedelta, i64
 
 from framework.history.event import Invocation
-from framework.plugins.dialect import Exchange, Exchanges, UnexpectedResponse
+from framework.plugins.dialect import Exchange, Exchanges, Further, UnexpectedResponse
 from framework.plugins.outcomes import Answer, Ok, Refused
 from workloads.kafka.operations.brokers import AlterIsr, IsrState
 from workloads.kafka.operations.topics import (
@@ -43,6 +43,9 @@ DEFAULT: Final = -1
 TOPIC_RESOURCE: Final = 2
 OF_THE_TOPIC: Final = 1
 """Where a configuration's value comes from, by Kafka's numbers: the topic's own."""
+COMING: Final = (ErrorCode.unknown_topic_or_partition, ErrorCode.leader_not_available)
+"""What a broker says of a topic that it has made just now."""
+ON_DEMAND_PAUSE_S: Final = 0.1
 _TIMEOUT: Final = i32Timedelta.parse(datetime.timedelta(milliseconds=REQUEST_TIMEOUT_MS))
 
 T = TypeVar("T")
@@ -64,9 +67,13 @@ def refused(code: int, message: str | None = None) -> Refused:
 # --- requests -----------------------------------------------------------------------------
 
 
-def create_request(invocation: Invocation) -> create.CreateTopicsRequest:
-    """By numbers or by assignment."""
+def create_request(
+    invocation: Invocation,
+) -> create.CreateTopicsRequest | metadata.MetadataRequest:
+    """By numbers, by assignment, or on demand."""
     asked = CreateTopic.from_json(invocation.value)
+    if asked.on_demand:
+        return metadata_of(invocation.key, made_if_missing=True)
     topic = create.CreatableTopic(
         name=TopicName(invocation.key),
         num_partitions=i32(DEFAULT if asked.partitions is None else asked.partitions),
@@ -93,10 +100,15 @@ def delete_request(invocation: Invocation) -> delete.DeleteTopicsRequest:
 
 def metadata_request(invocation: Invocation) -> metadata.MetadataRequest:
     """One topic by name, never created by being asked for."""
-    topic = metadata.MetadataRequestTopic(topic_id=None, name=TopicName(invocation.key))
+    return metadata_of(invocation.key, made_if_missing=False)
+
+
+def metadata_of(name: str, *, made_if_missing: bool) -> metadata.MetadataRequest:
+    """One topic."""
+    topic = metadata.MetadataRequestTopic(topic_id=None, name=TopicName(name))
     return metadata.MetadataRequest(
         topics=(topic,),
-        allow_auto_topic_creation=False,
+        allow_auto_topic_creation=made_if_missing,
         include_topic_authorized_operations=False,
     )
 
@@ -133,8 +145,12 @@ def alter_request(invocation: Invocation) -> alter.AlterPartitionRequest:
 # --- answers ------------------------------------------------------------------------------
 
 
-def create_answer(invocation: Invocation, response: created.CreateTopicsResponse) -> Answer:
+def create_answer(
+    invocation: Invocation, response: created.CreateTopicsResponse | cached.MetadataResponse
+) -> Answer:
     """Ok: the id, and what else the answer tells of the topic."""
+    if isinstance(response, cached.MetadataResponse):
+        return _made_on_demand(invocation, response)
     topic = the_one(response.topics, lambda each: each.name == invocation.key)
     if topic.error_code != 0:
         return refused(topic.error_code, topic.error_message)
@@ -145,6 +161,28 @@ def create_answer(invocation: Invocation, response: created.CreateTopicsResponse
         configs=None if topic.configs is None else own_configs(topic.configs),
     )
     return Ok(made.to_json())
+
+
+def _made_on_demand(invocation: Invocation, response: cached.MetadataResponse) -> Answer:
+    """Its id. An error is no refusal: an earlier question may have made the topic."""
+    topic = the_one(response.topics, lambda each: each.name == invocation.key)
+    if topic.error_code != ErrorCode.none:
+        raise UnexpectedResponse(f"{topic.error_code!r} of {topic.name}")
+    return Ok(CreatedTopic(topic_id=str(topic.topic_id)).to_json())
+
+
+def until_made(
+    response: created.CreateTopicsResponse | cached.MetadataResponse,
+) -> Further[metadata.MetadataRequest] | None:
+    """A broker that has a topic made on demand says that there is none, or none that is led, until
+    it knows better; clients ask again."""
+    if isinstance(response, created.CreateTopicsResponse):
+        return None
+    topic = the_one(response.topics, lambda each: each.name is not None)
+    if topic.error_code not in COMING:
+        return None
+    request = metadata_of(str(topic.name), made_if_missing=True)
+    return Further(request=request, pause_s=ON_DEMAND_PAUSE_S)
 
 
 def delete_answer(invocation: Invocation, response: deleted.DeleteTopicsResponse) -> Answer:
@@ -224,7 +262,9 @@ def the_one(items: Sequence[T], matches: Callable[[T], bool]) -> T:
 
 
 EXCHANGES: Final[Exchanges] = {
-    "create": Exchange(at=BROKER, request=create_request, answer=create_answer, forwarded=True),
+    "create": Exchange(
+        at=BROKER, request=create_request, answer=create_answer, forwarded=True, then=until_made
+    ),
     "delete": Exchange(at=BROKER, request=delete_request, answer=delete_answer, forwarded=True),
     "metadata": Exchange(at=BROKER, request=metadata_request, answer=metadata_answer),
     "describe-configs": Exchange(at=BROKER, request=configs_request, answer=configs_answer),

@@ -29,6 +29,7 @@ FIXED: Final = frozenset(
 """What the layout decides: another value would be another cluster than the run's plan says."""
 
 EVENTS: Final = "events.file"
+AUTO_TOPICS: Final = "auto.create.topics.enable"
 PROTOCOLS: Final = "listener.security.protocol.map"
 
 
@@ -65,7 +66,7 @@ def _own(
         "metrics.listener": f"{addresses[node]}:{METRICS_PORT}",
         "random.seed": str(seed),
         # A client that looks for a topic which another deleted would make it again.
-        "auto.create.topics.enable": "false",
+        AUTO_TOPICS: "false",
         # Often, so that even a short run sees restarts from snapshots.
         "metadata.snapshot.interval.ms": "8000",
         "metadata.snapshot.min.records": "20",

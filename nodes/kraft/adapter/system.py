@@ -19,6 +19,7 @@ from framework.plugins.capabilities import (
     REASSIGNMENTS,
     REPLICA_REPORTS,
     TOLD_CONTROLLERS,
+    TOPICS_ON_DEMAND,
     UNFORCED,
     WATCHED_LOG,
 )
@@ -42,7 +43,7 @@ from nodes.kraft.adapter.evidence import (
 )
 from nodes.kraft.adapter.extra_broker import KraftExtraBroker
 from nodes.kraft.adapter.older import restated
-from nodes.kraft.adapter.settings import EVENTS, check, node_settings
+from nodes.kraft.adapter.settings import AUTO_TOPICS, EVENTS, check, node_settings
 from nodes.kraft.config import timing
 from nodes.kraft.defects.catalogue import DEFECTS
 from nodes.kraft.wire.codec import MalformedRequest
@@ -125,9 +126,15 @@ class KraftSystem(System):
     def capabilities_with(
         self, nodes: Sequence[NodeSpec], settings: Mapping[str, Mapping[str, str]]
     ) -> frozenset[str]:
-        """Where no node writes events, disks alone give evidence."""
-        mute = all(settings.get(spec.name, {}).get(EVENTS) == "" for spec in nodes)
-        return self.capabilities - EVIDENCE if mute else self.capabilities
+        """Where no node writes events, disks alone give evidence. Topics are made on demand where
+        brokers are told to."""
+        given = [settings.get(spec.name, {}) for spec in nodes]
+        found = self.capabilities
+        if all(each.get(EVENTS) == "" for each in given):
+            found -= EVIDENCE
+        if all(each.get(AUTO_TOPICS) == "true" for each in given):
+            found |= {TOPICS_ON_DEMAND}
+        return found
 
     def recovery_s(
         self, nodes: Sequence[NodeSpec], settings: Mapping[str, Mapping[str, str]]

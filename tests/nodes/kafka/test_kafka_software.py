@@ -10,7 +10,7 @@ import pytest
 
 from framework.cli.app import main
 from framework.errors import EngineError, UsageError
-from framework.plugins.capabilities import UNFORCED, unmet
+from framework.plugins.capabilities import TOPICS_ON_DEMAND, UNFORCED, unmet
 from framework.plugins.system import NodeSpec
 from nodes.adapting.layout import layout
 from nodes.kafka import archive, java, quorum, releases, settings, software
@@ -323,6 +323,14 @@ def test_flags_for_java_come_after_ours(tmp_path: Path, monkeypatch: pytest.Monk
         "-ea",
         "-cp",
     ]
+
+
+def test_topics_are_made_on_demand_where_all_brokers_do_that() -> None:
+    system, nodes = KafkaSystem(), layout("3", one_id=True)
+    given = {each.name: {"auto.create.topics.enable": "true"} for each in nodes}
+    assert TOPICS_ON_DEMAND in system.capabilities_with(nodes, given)
+    given[nodes[2].name] = {}
+    assert TOPICS_ON_DEMAND not in system.capabilities_with(nodes, given)
 
 
 @pytest.mark.parametrize("forcing", sorted(settings.FORCING))

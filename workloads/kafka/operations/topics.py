@@ -17,12 +17,14 @@ Configs: TypeAlias = tuple[tuple[str, str | None], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTopic(Value):
-    """By numbers, or by `assignment`: each partition's broker ids."""
+    """By numbers, or by `assignment`: each partition's broker ids. `on_demand`: not by being asked
+    for that, but as a client looks for it, as the system likes; nobody else makes or deletes it."""
 
     partitions: int | None = omitted()
     replication: int | None = omitted()
     assignment: tuple[tuple[int, ...], ...] | None = omitted()
     configs: tuple[tuple[str, str | None], ...] | None = omitted()
+    on_demand: bool | None = omitted()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

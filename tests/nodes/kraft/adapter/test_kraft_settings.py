@@ -120,7 +120,7 @@ def test_a_silent_broker_is_fenced_a_lease_and_an_election_later() -> None:
     assert system.fencing_s(specs, node_settings(items, specs)) == pytest.approx(10.6)
 
 
-def test_nodes_without_events_leave_what_is_on_their_disks() -> None:
+def test_what_a_system_can_do_goes_by_its_settings() -> None:
     system = KraftSystem()
     specs = system.layout("3+3")
 
@@ -133,3 +133,7 @@ def test_nodes_without_events_leave_what_is_on_their_disks() -> None:
     mute = capabilities("events.file=")
     assert system.capabilities - mute == EVIDENCE
     assert {"disk:appended", "disk:applied", "metadata-log"} <= mute
+    assert capabilities("auto.create.topics.enable=false") == system.capabilities
+    assert capabilities("b1:auto.create.topics.enable=true") == system.capabilities
+    on_demand = capabilities("auto.create.topics.enable=true")
+    assert on_demand - system.capabilities == {"topics-on-demand"}
