@@ -17,8 +17,14 @@ TESTS: Final = "tests/checkers"
 OF_ALL: Final = tuple(
     f"{TESTS}/test_{each}.py" for each in ("contract", "checker_options", "one_node")
 )
-_ALSO: Final = {"partition-data": ("checkers.folds.power_losses",)}
-"""Checkers that leave a part to a fold's tests: what they make of what it found."""
+_ALSO: Final = {
+    "partition-data": ("power_losses", "told_reports"),
+    "folds/config_changes": ("configured",),
+    "folds/told_logs": ("told_reports",),
+    "folds/told_producers": ("told_reports",),
+}
+"""Targets that leave a part to other tests: what they make of what a fold found, or what two folds
+have in common."""
 _IMPORTS: Final = re.compile(r"^from (checkers\.[\w.]+) import", re.MULTILINE)
 _OF_COMPILING: Final = ("precompile",)
 _FOR_LONG: Final = (
@@ -90,7 +96,8 @@ def _folds() -> Iterator[Target]:
     for path in sorted((ROOT / "checkers/folds").glob("[!_]*.py")):
         module = _module(path)
         users = sorted(each for each in _users(module.name) if each in names)
-        own = [_tests_of(each) for each in (module.name, *users)]
+        also = _ALSO.get(f"folds/{path.stem}", ())
+        own = [_tests_of(each) for each in (module.name, *also, *users)]
         tests = tuple(each for each in own if (ROOT / each).exists())
         checkers = tuple(names[each] for each in users)
         yield Target(f"folds/{path.stem}", (module,), tests, ROOT, OF_ALL, checkers)

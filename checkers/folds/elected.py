@@ -22,7 +22,6 @@ from checkers.folds.committed_log import CommittedLog
 from checkers.folds.disk_logs import committed_on_disks
 from framework.checking.findings import finding
 from framework.evidence.changes import (
-    NO_LEADER,
     Change,
     PartitionCreated,
     PartitionState,
@@ -69,14 +68,13 @@ def steps_of(log: CommittedLog) -> Steps:
                 before, replicas = last.get(change.key, (None, ()))
                 if isinstance(change, PartitionCreated):
                     replicas = change.replicas
-                leads = change.leader != NO_LEADER and change.leader in replicas[:1]
+                leads = change.leader in replicas[:1]
                 gives = leads and before is not None and before.leader != change.leader
                 last[change.key] = change, replicas
                 key = f"{names[change.topic_id]}/{change.partition}"
                 found[key].append(Step(change, leads, gives, by_ns))
             case TopicRemoved():
-                for topic_id, number in [key for key in last if key[0] == change.topic_id]:
-                    del last[topic_id, number]
+                for topic_id, number in (key for key in last if key[0] == change.topic_id):
                     ended = Step(change, leads=False, gives=False, by_ns=by_ns)
                     found[f"{names[topic_id]}/{number}"].append(ended)
     return found

@@ -253,6 +253,13 @@ def test_what_a_topic_had_goes_with_it() -> None:
     assert Logged.of(whole, wanted).held == {(T, NAME): [None, "1", None, "2"]}
 
 
+def test_what_another_topic_had_stays() -> None:
+    other = (TOPIC_RESOURCE, "u")
+    wanted = changes(asked(0, "9"), asked(2, "9", key="u"))
+    log = log_of(created(), created("U", "u"), sets("1", other), removed(), sets("2", other))
+    assert Logged.of(log, wanted).held == {(T, NAME): [None], (other, NAME): [None, "1", "2"]}
+
+
 def test_a_broker_is_there_from_the_beginning() -> None:
     of_broker = {"f": "configure-broker", "key": "broker-4"}
     log = log_of(sets(None, B), sets("1", B), sets("2", (BROKER_RESOURCE, "5")), removed("?"))
@@ -345,6 +352,14 @@ def test_who_follows_two_follows_the_later_place() -> None:
     writes = changes_of(story.operations)[T][NAME]
     assert [each.operation for each in unmade(writes, ["2", None, "1"])] == [third]
     assert not list(unmade(writes, ["2", "1", None]))
+
+
+def test_who_follows_one_of_two_need_not_follow_the_other() -> None:
+    """Which is under way still."""
+    first, open_ = asked(0, "1", end=3), asked(1, "2", end=9)
+    writes = changes(first, open_, asked(4, "3"))[T][NAME]
+    assert [each.value for each in unmade(writes, ["3", "1", "2"])] == ["3"]
+    assert not list(unmade(writes, ["1", "3", "2"]))
 
 
 def test_a_change_to_what_there_is_needs_no_record() -> None:

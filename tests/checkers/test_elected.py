@@ -97,6 +97,18 @@ def test_steps_are_by_name_and_know_the_first_replica() -> None:
     ]
 
 
+def test_what_goes_ends_no_other_topic() -> None:
+    story = left()
+    story.topic("u", OTHER)
+    story.new_partition([4, 5], 0, OTHER)
+    story.drop("u", OTHER)
+    granted(story)
+    steps = steps_of(known_log(story.run_events()))
+    assert [each.gives for each in steps[KEY]] == [False, False, False, True]
+    assert len(steps["u/0"]) == 2
+    assert judged(story) == (1, [])
+
+
 def test_partitions_of_unknown_topics_have_no_steps() -> None:
     story = LogStory()
     story.new_partition([4, 5])
@@ -233,7 +245,8 @@ def test_where_it_led_before_a_controller_that_is_deposed_may_say_so() -> None:
     story.wait(1000)
     needless(story)
     assert judged(story) == (1, [])
-    assert len(judged(strict(story))[1]) == 1
+    (message,) = judged(strict(story))[1]
+    assert "did not lead then: it does by the records at offsets 1" in message
 
 
 def test_where_it_led_while_that_was_asked() -> None:
@@ -245,6 +258,20 @@ def test_where_it_led_while_that_was_asked() -> None:
         asked = asked or story.invoke("elect", KEY)
         story.complete(asked, "fail", error="NO", ext={"asserts": NEEDLESS})
         assert len(judged(story)[1]) == begins_late
+
+
+def test_where_it_led_as_soon_as_there_was_a_topic() -> None:
+    """And no more when that had ended."""
+    story = strict(LogStory(readers=("c1",), keepers=VOTERS))
+    asked = story.invoke("elect", KEY)
+    story.topic()
+    story.new_partition([4, 5, 6])
+    story.complete(asked, "fail", error="NO", ext={"asserts": NEEDLESS})
+    asks(story, 2)
+    story.isr([5, 6], 5)
+    story.isr([4, 5, 6], 5)
+    asks(story, 4)
+    assert judged(of_disks(story)) == (1, [])
 
 
 def test_what_led_of_a_topic_that_is_gone_leads_no_more() -> None:
