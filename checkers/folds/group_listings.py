@@ -125,7 +125,7 @@ def unnamed(
     since: dict[str, int] = {}
     for each in operations:
         value = each.value
-        if each.f != LIST and isinstance(value, dict) and "group" in value:
+        if isinstance(value, dict) and "group" in value:
             group = str(value["group"])
             since[group] = min(since.get(group, each.index), each.index)
     for answer in lists:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from planted_runs import Story, assert_invalid, assert_valid
 
 from checkers.folds.group_runs import group_run
-from checkers.groups import FENCED, LISTED, RETURNS, RULES, WITHHELD, Groups, groups
+from checkers.groups import (
+    FENCED,
+    LISTED,
+    RETURNS,
+    RULES,
+    WITHHELD,
+    Groups,
+    deletions_withheld,
+    groups,
+)
 from framework.history.pairing import Operation
 from framework.plugins.checker import Clause
 from framework.plugins.outcomes import ABSENT, PRESENT, STALE
@@ -100,7 +109,7 @@ def withheld(story: Story, key: str = KEY, group: str = GROUP) -> Operation:
 def lists(
     story: Story,
     node: str,
-    groups: dict[str, str] | None = None,
+    groups: Mapping[str, str | None] | None = None,
     of: dict[str, str | None] | None = None,
     **asked: list[str],
 ) -> Operation:
@@ -389,6 +398,12 @@ def test_groups_that_nobody_named_are_others_where_there_are_transactions() -> N
 def test_brokers_that_tell_no_types_cannot_choose_by_them() -> None:
     story = listed_in_the_end({}, {})
     lists(story, "b1", {"g": "Stable"}, {"g": None}, types=["consumer"])
+    assert groups(story.run_events()).findings == []
+
+
+def test_groups_of_the_type_that_was_asked_for_are_right() -> None:
+    story = listed_in_the_end({}, {})
+    lists(story, "b1", {"g": "Stable"}, types=["Classic"])
     assert groups(story.run_events()).findings == []
 
 
@@ -1070,6 +1085,25 @@ def a_deletion_under_a_members_hands(story: Story) -> None:
     commit(story, 4, 25, "d")
 
 
+@PLANTED.violation("what it had committed in u/0 was deleted", "while a was in it", on=Story)
+def a_deletion_of_what_a_member_reads_and_does_not_commit(story: Story) -> None:
+    """Of another topic that it was given."""
+    value = {"generation": 1, "assigned": ["t/0", "u/0"], "positions": []}
+    story.op("join", None, of_member("a"), value)
+    forget(story, GROUP, "u/0")
+    commit(story, 1, 3)
+
+
+def test_a_deletion_under_the_hands_of_two_members_is_judged_once() -> None:
+    story = Story()
+    for name in ("a", "b"):
+        commit(story, 0, 2, name)
+    forget(story, GROUP)
+    for name in ("a", "b"):
+        commit(story, 0, 3, name)
+    assert len(deletions_withheld(group_run(story.operations)).findings) == 1
+
+
 @PLANTED.violation("what it had committed in t/0 was deleted", "while a was in it", on=Story)
 def a_deletion_between_two_commits(story: Story) -> None:
     commit(story, 0, 2)
@@ -1105,6 +1139,11 @@ def a_group_before_anybody_named_it(story: Story) -> None:
 @PLANTED.violation("group g is listed in state Stable, which was not asked for, by b1")
 def a_group_of_another_state(story: Story) -> None:
     lists(story, "b1", {"g": "Stable", "h": "Empty"}, states=["Empty"])
+
+
+@PLANTED.violation("group h is listed in state None, which was not asked for, by b1")
+def a_group_of_no_state(story: Story) -> None:
+    lists(story, "b1", {"g": "Stable", "h": None}, states=["Stable"])
 
 
 @PLANTED.violation("group g is listed of type classic, which was not asked for, by b1")

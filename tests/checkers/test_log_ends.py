@@ -14,6 +14,7 @@ from checkers.folds.log_ends import (
     configured,
     goes_back,
     hidden,
+    may_be_removed,
     may_remove,
 )
 from framework.testing.story import Story
@@ -219,3 +220,11 @@ def test_changes_move_beginnings(f: str, key: str) -> None:
     story.op(f, key, {"delete": ["retention.ms"]})
     assert list(configured({}, story.operations)) == [("a", "1"), ("retention.ms", None)]
     assert may_remove({}, story.operations)
+
+
+def test_who_was_refused_removes_nothing() -> None:
+    story = Story()
+    for before, type_ in ((2, "ok"), (5, "info"), (9, "fail")):
+        story.op("delete-records", KEY, {"before": before}, None, type=type_, error="X")
+    assert may_be_removed(story.operations) == 5
+    assert may_be_removed(story.operations[2:]) == 0
