@@ -30,7 +30,7 @@ from framework.evidence.run_events import FaultRecord
 from framework.history.columns import OPERATIONS
 from framework.history.pairing import Operation
 from framework.history.rows import OperationRows
-from framework.plugins.checker import CLIENTS, LEDGER
+from framework.plugins.checker import CLIENTS, LEDGER, Count
 from framework.verdict import Verdict
 
 S = 10**9
@@ -1190,6 +1190,27 @@ def test_partition_that_is_never_served_again_between_many_faults(
     if verdict is Verdict.UNKNOWN:
         assert clauses_of(story)["partitions"] == (2, 3)
     assert judged(used(story, 0.25)).verdict is Verdict.VALID, "it was, in the end"
+
+
+def in_very_short_peace(rounds: int) -> Count:
+    """Of partitions, where 2 s are enough: one is in vain in 0.6 s of peace at a time."""
+    story = reported()
+    for key in ("log-0/0", "log-0/2", "log-0/2"):
+        story.op("produce", key)
+    for _ in range(rounds):
+        fault(story, lambda: story.wait(100), victims={"c1": {}})
+        for _ in range(3):
+            story.wait(195)
+            story.op("produce", "log-0/0")
+            story.op("produce", "log-0/2", type="info", error="CLIENT_TIMED_OUT")
+    clauses = availability(story.run_events(), AvailabilityOptions(recovery=2)).clauses
+    assert clauses is not None
+    return clauses["partitions"]
+
+
+@pytest.mark.parametrize(("rounds", "count"), [(2, (2, 2)), (3, (2, 2)), (4, (1, 2)), (5, (1, 2))])
+def test_short_peace_adds_up_to_what_is_enough(rounds: int, count: Count) -> None:
+    assert in_very_short_peace(rounds) == count
 
 
 def test_partition_that_answers_all_that_it_is_not_there_was_never_served() -> None:

@@ -486,17 +486,6 @@ def test_who_is_unregistered_next_leads_nothing_any_more() -> None:
     assert not decision_conformance(story.run_events()).findings
 
 
-def test_who_is_unregistered_next_may_be_given_the_lead() -> None:
-    """By a controller that does not look ahead."""
-    story = last_of_two()
-    for topic_id in (TOPIC, OTHER):
-        story.isr([4], -1, topic_id=topic_id)
-        story.isr([4], 4, topic_id=topic_id)
-    found = decision_conformance(story.run_events()).findings
-    story.unregister(4)
-    assert len(decision_conformance(story.run_events()).findings) == len(found) - 2
-
-
 def test_quiet_run_is_accepted() -> None:
     outcome = decision_conformance(quiet().run_events())
     assert_valid(outcome)

@@ -212,12 +212,27 @@ def test_a_record_that_an_observer_was_shown_before_is_not_its_own() -> None:
 def test_a_record_that_was_not_committed_when_it_had_ended_is_not_its_own() -> None:
     for late in (False, True):
         story = left()
+        story.op("create", "u")
         elect(story)
         if late:
             asks(story, 4)
         story.isr([4, 5, 6], 4)
         asks(story, 5)
         assert len(judged(of_disks(story))[1]) == late
+
+
+def test_who_may_have_made_one_record_alone_has_it() -> None:
+    """Though the other one was asked for first."""
+    story = left()
+    story.op("create", "u")
+    long = story.invoke("elect", KEY)
+    granted(story)
+    asks(story, 5)
+    story.isr([5, 6], 5)
+    story.isr([4, 5, 6], 4)
+    story.complete(long)
+    asks(story, 7)
+    assert judged(of_disks(story)) == (2, [])
 
 
 # --- what was refused as needless ---------------------------------------------------------
