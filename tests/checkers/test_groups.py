@@ -1094,6 +1094,14 @@ def a_deletion_of_what_a_member_reads_and_does_not_commit(story: Story) -> None:
     commit(story, 1, 3)
 
 
+@pytest.mark.parametrize("said", [PRESENT, ABSENT])
+def test_what_a_deletion_of_unknown_fate_was_told_is_no_answer(said: str) -> None:
+    story = Story()
+    forget(story, GROUP, type="info", error="X", ext={"asserts": said})
+    run = group_run(story.operations)
+    assert len(run.forgets) == 1 and not run.withheld and not run.answers
+
+
 def test_a_deletion_under_the_hands_of_two_members_is_judged_once() -> None:
     story = Story()
     for name in ("a", "b"):

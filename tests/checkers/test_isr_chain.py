@@ -1045,12 +1045,20 @@ def lost(story: Story) -> Story:
     return story
 
 
+TWO_IN_SYNC = [["min.insync.replicas", "2"]]
+
+
 @pytest.mark.parametrize("excuse", [{}, {"uncollected": {"c1": "gone"}}])
-def test_where_no_record_is_left_changes_of_isrs_were_an_occasion(excuse: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("f", "wish"), [("create", {"configs": TWO_IN_SYNC}), ("configure", {"set": TWO_IN_SYNC})]
+)
+def test_where_no_record_is_left_changes_of_isrs_were_an_occasion(
+    f: str, wish: dict[str, Any], excuse: dict[str, Any]
+) -> None:
     """Clients had them acknowledged, and produces to a topic that they had asked to have two
     in-sync replicas."""
     story = clean()
-    story.op("create", "t", {"configs": [["min.insync.replicas", "2"]]}, {"topic_id": TOPIC})
+    story.op(f, "t", wish, {"topic_id": TOPIC} if f == "create" else None)
     story.describe("t", {**shown(0, [4, 5, 6]), "partition": 1})
     lost(story)
     story.plan = {**story.plan, **excuse}

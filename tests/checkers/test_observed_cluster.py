@@ -590,6 +590,31 @@ def test_who_is_active_may_be_another_while_leaders_change(
     assert not any("is active, between" in each for each in findings(story))
 
 
+@pytest.mark.parametrize(("leader", "wrong"), [(0, True), (-1, False)])
+def test_who_knows_a_leader_before_and_after_knows_it_in_between(leader: int, wrong: bool) -> None:
+    """Numbers begin at 0; nobody has none."""
+    story = Asked()
+    story.node("c1", leader=leader)
+    story.controllers("c1", active=3)
+    story.node("c1", leader=leader)
+    assert any("is active, between" in each for each in findings(story)) == wrong
+
+
+def test_one_answer_with_two_addresses_of_a_controller_is_wrong_in_one_way() -> None:
+    story = Asked()
+    named = [{"id": number, "host": f"c{number}", "port": 9093} for number in VOTERS]
+    other = {"id": 2, "host": "elsewhere", "port": 9093}
+    story.ask("c2", CONTROLLERS, {"controllers": [*named, other], "active": 1})
+    (message,) = findings(story)
+    assert "tells of a controller twice" in message
+
+
+def test_a_question_for_controllers_that_fails_says_nothing_of_them() -> None:
+    story = clean()
+    story.ask("c2", CONTROLLERS, type="fail", error=CLIENT_TIMED_OUT)
+    assert not findings(story)
+
+
 def test_answers_of_others_say_nothing_of_whom_a_node_knows() -> None:
     """Nor does what a node passes on."""
     story = Asked()
