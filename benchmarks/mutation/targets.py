@@ -20,6 +20,7 @@ OF_ALL: Final = tuple(
 _ALSO: Final = {
     "partition-data": ("power_losses", "told_reports"),
     "folds/config_changes": ("configured",),
+    "folds/operations": ("asked",),
     "folds/told_logs": ("told_reports",),
     "folds/told_producers": ("told_reports",),
 }

@@ -42,9 +42,9 @@ MOST_BYTES: Final = 128
 
 
 def by_key(answers: Iterable[Operation]) -> Iterator[Operation]:
-    """What each answer tells of each partition that it was asked of."""
+    """What each answer about logs tells of each partition that it was asked of."""
     for each in answers:
-        if each.f == LOGS and each.ok:
+        if each.ok:
             for key in log_dirs(each)["keys"]:
                 own = [log for log in logs_told(each) if log["key"] == key]
                 yield replace(each, key=key, result=own)

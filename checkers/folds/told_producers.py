@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import Final
 
 from checkers.folds.log_ends import may_be_removed
+from checkers.folds.operations import end_of
 from checkers.folds.values import (
     ActiveProducer,
     log_answer,
@@ -76,7 +77,7 @@ class _Producer:
     highest: Sequence[Sent]
     epochs: frozenset[int]
 
-    def before(self, end: int) -> Sent | None:
+    def before(self, end: float) -> Sent | None:
         """The highest that it had sent by then."""
         at = bisect_left(self.indices, end)
         return self.highest[at - 1] if at else None
@@ -119,9 +120,8 @@ def _wrong(
     answer: Operation, one: ActiveProducer, by_id: Mapping[int, _Producer], *, known: bool
 ) -> Iterator[Finding]:
     """`known`: all produces tell as what they were sent."""
-    end = answer.index if answer.end is None else answer.end
     producer = by_id.get(one["id"])
-    last = None if producer is None else producer.before(end)
+    last = None if producer is None else producer.before(end_of(answer))
     if producer is None or last is None:
         if known:
             yield _finding(answer, f"tells of producer {one['id']}, and nobody wrote under that id")

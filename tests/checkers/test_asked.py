@@ -3,6 +3,7 @@
 import pytest
 
 from checkers.folds.asked import asked_of, grouped
+from checkers.folds.operations import end_of
 from framework.history.pairing import Operation
 from framework.history.rows import OperationRows
 
@@ -81,6 +82,11 @@ def test_what_is_made_on_demand_is_a_kind_of_its_own() -> None:
     found = asked_of(OperationRows.of([*made, *DONE]), [])
     assert found.fs == ["create", "create on demand", "fetch", "read"]
     assert found.place[found.are(["create on demand"])].tolist() == [0]
+
+
+def test_what_has_no_end_ends_behind_all() -> None:
+    ends = [end_of(each) for each in DONE]
+    assert sorted(ends) == [2, 4, 8, 9, 10, float("inf")] and ends[0] == float("inf")
 
 
 def test_groups_are_neighbours_in_their_order() -> None:

@@ -659,6 +659,14 @@ def test_a_controller_may_be_left_out_while_it_comes_back() -> None:
     assert not findings(ended(story))
 
 
+def test_a_controller_may_be_left_out_for_a_moment_of_peace() -> None:
+    story = Asked()
+    story.rounds(10)
+    story.controllers("c1", 1, 2)
+    story.rounds(2)
+    assert not findings(ended(story))
+
+
 def test_who_votes_may_change() -> None:
     story = clean()
     story.plan = {**story.plan, "provides": ["voter-changes"]}

@@ -3,12 +3,15 @@ is right, what is not judged, and how much is compared."""
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from contract import Plants
 from judging import clause_of, judged
 from planted_reports import BATCH, KEY, REPORTS, Reported, moved, reported, told_all, whole
+from planted_runs import TOPIC
 
+from checkers.folds.told_logs import READS
 from checkers.partition_data import LOST_POWER, NO_PRODUCER, NO_SIZE, PartitionData
 from framework.checking.clauses import ClauseResult
 from framework.verdict import Verdict
@@ -277,3 +280,172 @@ def test_each_partition_is_judged_by_what_was_told_of_it() -> None:
     story.op("produce", "r/1", produce, {"offset": 0})
     (wrong,) = findings(story)
     assert "b1 tells of a log of 70 bytes, and 0 values" in wrong and "(r/1," in wrong
+
+
+# --- what reads show ----------------------------------------------------------------------
+
+
+def begun() -> Reported:
+    return Reported(plan=reported().plan)
+
+
+def state(number: int, *replicas: int) -> dict[str, Any]:
+    at = {"partition": number, "leader": replicas[0], "leader_epoch": 0}
+    return {**at, "replicas": [*replicas], "isr": [*replicas]}
+
+
+def shows(story: Reported, *states: dict[str, Any], **more: Any) -> None:
+    story.op("describe", "r", None, {"topic_id": TOPIC, "partitions": [*states]}, **more)
+
+
+@pytest.mark.parametrize("f", READS)
+def test_any_read_shows_replicas(f: str) -> None:
+    story = begun()
+    story.read(f=f)
+    story.sent()
+    story.sizes("b3", BATCH)
+    assert len(findings(story)) == 1
+
+
+def test_other_partitions_of_the_topic_have_other_replicas() -> None:
+    story = begun()
+    shows(story, state(1, 6), state(0, 4, 5))
+    story.sent()
+    story.sizes("b1", BATCH)
+    assert not findings(story)
+    story.sizes("b3", BATCH)
+    assert len(findings(story)) == 1
+
+
+def test_a_read_without_replicas_shows_none() -> None:
+    story = begun()
+    shows(story, {"partition": 0, "leader": 4, "leader_epoch": 0})
+    shows(story, type="fail", error="X")
+    story.sent()
+    story.sizes("b3", BATCH)
+    assert not findings(story)
+
+
+def test_a_read_behind_the_first_move_does_not_show_the_first_replicas() -> None:
+    story = begun()
+    story.sent()
+    story.move(5, 6)
+    story.read(replicas=(5, 6))
+    story.move(6, 5)
+    story.sizes("b1", BATCH)
+    assert not findings(story)
+
+
+def test_who_wants_a_move_to_be_cancelled_wants_nobody_to_have_a_log() -> None:
+    story = reported()
+    story.op("reassign", KEY, {"replicas": None}, None)
+    story.sizes("b1", BATCH)
+    assert not findings(story)
+    story.sizes("b3", BATCH)
+    assert len(findings(story)) == 1
+
+
+def test_nodes_that_are_no_brokers_have_no_logs() -> None:
+    story = reported()
+    before = sizes(story).compared
+    story.sizes("elsewhere", 10**6)
+    assert not findings(story) and sizes(story).compared == before
+
+
+# --- the end ------------------------------------------------------------------------------
+
+
+def test_without_a_read_in_the_end_nobody_knows_who_is_in_sync() -> None:
+    story = reported()
+    story.final()
+    story.sizes("b2")
+    assert not findings(story)
+    story.read()
+    story.sizes("b2")
+    assert len(findings(story)) == 1, "nobody had asked for a move, so that none is under way"
+
+
+def test_the_last_read_shows_who_is_in_sync() -> None:
+    story = reported().ends()
+    story.read(5)
+    story.sizes("b1")
+    assert not findings(story)
+
+
+@pytest.mark.parametrize(
+    ("f", "more"),
+    [("seek", {}), ("reassignments", {"type": "fail", "error": "X"})],
+)
+def test_only_who_is_told_that_nothing_moves_knows_it(f: str, more: dict[str, Any]) -> None:
+    """In the end: nobody had asked for a move before."""
+    story = reported()
+    story.op("reassignments", None, None, [])
+    story.move(5, 6)
+    story.final()
+    value = {"consumer": "a", "to": 0} if f == "seek" else None
+    story.op(f, KEY if f == "seek" else None, value, None, **more)
+    story.read()
+    story.sizes("b1")
+    assert not findings(story)
+
+
+def test_a_log_has_what_final_reads_were_given() -> None:
+    """And not what others were, which may be lost: that is for others to judge."""
+    story = reported()
+    told = {"records": [[offset, offset] for offset in range(5)], "position": 5}
+    more = {"high_watermark": 5, "log_start": 0, "leader_epoch": 0}
+    story.op("fetch", KEY, {"consumer": "a", "from": 0}, told | more, node="b1")
+    story.ends(begin=2)
+    asked = {"consumer": "final", "from": 5}
+    story.op("fetch", KEY, asked, type="fail", error="X", node="b1")
+    story.sizes("b2", 0)
+    assert any("were given 3 records of 61 bytes" in each for each in findings(story))
+
+
+# --- producers in the end -----------------------------------------------------------------
+
+
+def test_producers_that_are_not_idempotent_hide_nobody() -> None:
+    story = reported()
+    asked = {"value": 9, "acks": "all", "idempotent": False, "producer": "q"}
+    story.op("produce", KEY, asked, {"offset": 5, "topic_id": TOPIC}, node="b1")
+    story.producers((8, 0, 0))
+    assert len(findings(story)) == 1
+
+
+def behind(story: Reported) -> list[str]:
+    """Of producers that are told to be less far than they are."""
+    return [each for each in findings(story) if "knows producer" in each]
+
+
+def test_what_is_acknowledged_while_producers_are_told_may_be_missing() -> None:
+    story = reported()
+    asked = {"value": 5, "acks": "all", "idempotent": True, "producer": "p"}
+    late = story.invoke("produce", KEY, asked)
+    story.ends()
+    story.producers((7, 3, 4))
+    story.complete(late, "ok", {"offset": 5, "topic_id": TOPIC}, ext={"sent_as": (7, 3, 5)})
+    assert not behind(story)
+    story.producers((7, 3, 4))
+    assert len(behind(story)) == 1
+
+
+def test_of_what_has_no_offset_nobody_knows_whether_it_was_deleted() -> None:
+    story = reported()
+    asked = {"value": 5, "acks": "all", "idempotent": True, "producer": "p"}
+    story.op("produce", KEY, asked, {"topic_id": TOPIC}, ext={"sent_as": (7, 3, 5)}, node="b1")
+    story.ends()
+    story.producers((7, 3, 4))
+    assert not behind(story)
+
+
+@pytest.mark.parametrize(("before", "known"), [(5, True), (6, False)])
+def test_a_producer_of_one_record_is_known_until_that_may_be_deleted(
+    before: int, known: bool
+) -> None:
+    story = reported()
+    story.sent((8, 0, 0))
+    story.delete(before, type="info", error="X")
+    story.ends(begin=before)
+    story.producers((7, 3, 4))
+    assert any("knows producer 8 not at all" in each for each in findings(story)) == known
