@@ -662,7 +662,8 @@ def test_a_controller_may_be_left_out_while_it_comes_back() -> None:
 def test_a_controller_may_be_left_out_for_a_moment_of_peace() -> None:
     story = Asked()
     story.rounds(10)
-    story.controllers("c1", 1, 2)
+    for _ in range(2):
+        story.controllers("c1", 1, 2)
     story.rounds(2)
     assert not findings(ended(story))
 
