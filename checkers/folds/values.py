@@ -516,13 +516,13 @@ def log_dirs(operation: Operation) -> LogDirs:
 
 def logs_told(operation: Operation) -> Sequence[LogSize]:
     """Of an answer."""
-    result: Sequence[LogSize] = operation.result or []
+    result: Sequence[LogSize] = operation.result
     return result
 
 
 def producers_told(operation: Operation) -> Sequence[ActiveProducer]:
     """Of an answer."""
-    result: Sequence[ActiveProducer] = operation.result or []
+    result: Sequence[ActiveProducer] = operation.result
     return result
 
 

@@ -125,3 +125,15 @@ def test_logs_of_voters_reach_as_far_as_the_leader_tells(
 def test_a_member_that_was_told_its_id(type: Any, result: Any, told: bool) -> None:
     join = Operation(index=0, f="join", type=type, end=1, result=result)
     assert values.told_its_id(join) is told
+
+
+@pytest.mark.parametrize(
+    ("value", "asked"),
+    [
+        ({"set": [["a", "1"]]}, [("a", "1")]),
+        ({"delete": ["b"]}, [("b", None)]),
+        ({"set": [["a", "1"]], "delete": ["b"]}, [("a", "1"), ("b", None)]),
+    ],
+)
+def test_what_a_change_sets_and_takes_away(value: Any, asked: list[tuple[str, str | None]]) -> None:
+    assert values.changed_configs(Operation(index=0, f="configure", value=value)) == asked
