@@ -11,7 +11,6 @@ from judging import clause_of, judged
 from planted_reports import BATCH, KEY, REPORTS, Reported, moved, reported, told_all, whole
 from planted_runs import TOPIC
 
-from checkers.folds.told_logs import READS
 from checkers.partition_data import LOST_POWER, NO_PRODUCER, NO_SIZE, PartitionData
 from framework.checking.clauses import ClauseResult
 from framework.verdict import Verdict
@@ -28,7 +27,9 @@ def producers(story: Reported) -> ClauseResult:
 
 
 def findings(story: Reported) -> list[str]:
-    return [each.message for each in judged(CHECKER, story).findings]
+    found = judged(CHECKER, story)
+    assert "the checker failed" not in found.note
+    return [each.message for each in found.findings]
 
 
 @pytest.mark.parametrize("name", REPORTS)
@@ -298,7 +299,7 @@ def shows(story: Reported, *states: dict[str, Any], **more: Any) -> None:
     story.op("describe", "r", None, {"topic_id": TOPIC, "partitions": [*states]}, **more)
 
 
-@pytest.mark.parametrize("f", READS)
+@pytest.mark.parametrize("f", ["describe", "follow", "metadata"])
 def test_any_read_shows_replicas(f: str) -> None:
     story = begun()
     story.read(f=f)
@@ -403,6 +404,12 @@ def test_a_log_has_what_final_reads_were_given() -> None:
 
 
 # --- producers in the end -----------------------------------------------------------------
+
+
+def test_a_question_for_producers_that_fails_tells_of_none() -> None:
+    story = whole()
+    story.op("producers", KEY, None, type="fail", error="X", node="b1")
+    assert not findings(story)
 
 
 def test_producers_that_are_not_idempotent_hide_nobody() -> None:
