@@ -630,9 +630,12 @@ def test_a_view_that_overlaps_the_answer_is_no_bound() -> None:
     story = Asked()
     before = story.node("c1")
     answer = story.controllers("c1", active=3)
-    story.node("c1")
+    after = story.node("c1")
     assert findings(story)
+    ends = before.end, answer.end
     before.end = answer.index + 1
+    assert not findings(story)
+    before.end, answer.end = ends[0], after.index + 1
     assert not findings(story)
 
 
