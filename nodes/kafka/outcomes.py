@@ -5,8 +5,9 @@ topic that "exists" may be the request's own doing (`tags_retries`), and a broke
 registered, its own undoing. NOT_CONTROLLER on a write is no
 refusal: a controller that loses its leadership answers so to what it had appended already, and the
 next leader may commit that. REQUEST_TIMED_OUT follows an append, too. A partition's leader that is
-none any more refuses a produce before its append, and a DeleteRecords whose log begins later by
-then. What is refused for what the
+none any more answers NOT_LEADER_OR_FOLLOWER to what it has not appended, and just so to a produce
+that waits for its followers (`DelayedProduce`), which the next leader may have, and to a
+DeleteRecords whose log begins later by then. What is refused for what the
 request says itself (`static`) was refused in each attempt. Codes that are not in the table are
 info, whatever they may be.
 
@@ -108,6 +109,6 @@ OUTCOMES: Final = OutcomeTable(
     tags_retries=False,
     doubtful=frozenset(
         (f, name_of(ErrorCode.not_leader_or_follower))
-        for f in ("delete-records", *CHANGES_OF_VOTERS)
+        for f in ("produce", "delete-records", *CHANGES_OF_VOTERS)
     ),
 )

@@ -227,6 +227,14 @@ _LOGS: Final = (
         bounded_by="documentation of 4.0; EndTxn 5 (messages in the jars: 4.0.0, not 3.9.1)",
     ),
     NoPromise(
+        name="refused-produces",
+        says="NOT_LEADER_OR_FOLLOWER to a produce with acks=all: nothing was appended",
+        why="not promised",
+        instead="it may have been, and waited for its followers while the leader was deposed",
+        source="DelayedProduce",
+        so="`info`",
+    ),
+    NoPromise(
         name="refused-deletes",
         says="NOT_LEADER_OR_FOLLOWER to a delete of records: nothing was done",
         why="not promised",
