@@ -32,7 +32,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
 from checkers.folds.group_commits import questions
-from checkers.folds.group_generations import invoked_late, old_commits
+from checkers.folds.group_generations import invoked_late, lasting, old_commits
 from checkers.folds.group_listings import (
     LIST,
     ROUNDS,
@@ -66,6 +66,7 @@ from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.run_events import RunEvents, settled
 from framework.history.pairing import FINAL, Operation
+from framework.plugins.capabilities import KEPT_GROUPS
 from framework.plugins.checker import CLIENTS, LEDGER, Clause, Count, Finding
 from framework.plugins.outcomes import STALE
 
@@ -77,7 +78,8 @@ ONE_OWNER: Final = Clause(
     because="it takes two members of one generation, each with something to read",
     sources=(CLIENTS,),
     blind="what a member is given whose join is not answered; a member that is given another part "
-    "within its generation",
+    "within its generation; where groups do not last without members, who joined before anything "
+    "was committed",
 )
 OLD_GENERATIONS: Final = Clause(
     name="old-generations-refused",
@@ -213,17 +215,28 @@ Rule: TypeAlias = Callable[[GroupRun], Seen]
 def groups(events: RunEvents) -> Outcome:
     """All clauses over one run."""
     run = group_run(events.operations)
-    seen = {clause.name: rule(run) for clause, rule in RULES.items()}
+    numbered = run if _lasts(events) else lasting(run)
+    seen = {
+        clause.name: rule(numbered if clause in OF_GENERATIONS else run)
+        for clause, rule in RULES.items()
+    }
     seen[LISTED.name] = _listed(events)
     findings = [
         replace(each, clause=name) for name, one in seen.items() for each in one.findings[:MOST]
     ]
     figures = {f"{name} broken": float(len(each.findings)) for name, each in seen.items()}
     counts: dict[str, Count] = {name: each.compared for name, each in seen.items()}
-    tried = old_commits(run, events.operations)
+    tried = old_commits(numbered, events.operations)
     if not isinstance(counts[OLD_GENERATIONS.name], str) and tried < OLD_GENERATIONS.floor:
         counts[OLD_GENERATIONS.name] = "clients hardly committed in older generations"
     return weighed(counts, findings, figures)
+
+
+def _lasts(events: RunEvents) -> bool:
+    """Whether groups do, also without members or commits: where the system does not say what it can
+    do, they do."""
+    capabilities = events.plan.get("capabilities")
+    return capabilities is None or KEPT_GROUPS in capabilities
 
 
 # --- 1: owners ----------------------------------------------------------------------------
@@ -558,6 +571,10 @@ RULES: Final[Mapping[Clause, Rule]] = {
     RETURNS: returns_keep_the_part,
     WITHHELD: deletions_withheld,
 }
+
+
+OF_GENERATIONS: Final = (ONE_OWNER, OLD_GENERATIONS, RISE)
+"""They hold generations of a group against each other."""
 
 
 class Groups(RunChecker):

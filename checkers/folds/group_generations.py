@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from checkers.folds.group_runs import NEVER, GroupRun, commit_of
+from checkers.folds.operations import end_of
 from checkers.folds.sweeps import falls
 from framework.history.pairing import Operation
 
@@ -39,6 +40,25 @@ def _shown(run: GroupRun) -> Mapping[str, Sequence[Shown]]:
             asked, due = commit.operation, commit.generation
             found[commit.place[0]].append(Shown(asked, number, due, "a commit was taken", asked))
     return found
+
+
+def lasting(run: GroupRun) -> GroupRun:
+    """Without who joined a group before anything was surely committed in it, for good: until then a
+    system may forget it while nobody is in it, and number its generations anew."""
+    deleted = {each.place for each in run.forgets}
+    since: dict[str, int] = {}
+    for commit in run.commits:
+        group, end = commit.place[0], commit.operation.end
+        if commit.operation.ok and end is not None and commit.place not in deleted:
+            since[group] = min(since.get(group, end), end)
+    return replace(
+        run,
+        memberships=[
+            each
+            for each in run.memberships
+            if each.group in since and end_of(each.operation) > since[each.group]
+        ],
+    )
 
 
 def invoked_late(run: GroupRun) -> Iterator[tuple[str, Shown, Shown]]:

@@ -18,6 +18,7 @@ FEATURE_LEVELS: Final = "feature-levels"
 CHANGING_CONFIGS: Final = "changing-configs"
 CONFIGS_AT_ANY_BROKER: Final = "configs-at-any-broker"
 TOPICS_ON_DEMAND: Final = "topics-on-demand"
+KEPT_GROUPS: Final = "kept-groups"
 REQUEST_IDS: Final = "request-ids"
 UNFORCED: Final = "unforced-data"
 FORMATTED_DISKS: Final = "formatted-disks"
@@ -46,6 +47,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     TOLD_CONTROLLERS: "controllers that tell anybody which controllers there are, and where",
     REPLICA_REPORTS: "brokers that tell of their logs, and of who produces to them",
     "groups": "consumer groups",
+    KEPT_GROUPS: "consumer groups that last, also with nobody in them and nothing committed",
     "transactions": "transactions of producers",
     "kafka-descriptions": "nodes that tell anybody of the cluster in Kafka's protocol",
     "metadata-log": "a replicated log of metadata records",

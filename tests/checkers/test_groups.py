@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -1162,6 +1162,61 @@ def a_group_of_another_type(story: Story) -> None:
 @PLANTED.violation("group g is listed as of type consumer, and its members are of the classic one")
 def a_group_that_is_called_otherwise(story: Story) -> None:
     lists(story, "b1", {"g": "Stable"}, {"g": "consumer"})
+
+
+# --- groups that a system may forget ------------------------------------------------------
+
+
+def numbered_anew(*before: Callable[[Story], object], kept: bool | None = False) -> list[str]:
+    """Clauses that are broken where generations go back. `kept`: the system says that groups last;
+    None: it says nothing."""
+    story = Story()
+    for act in before:
+        act(story)
+    join(story, "a", 2, t0=0)
+    story.op("leave", None, of_member("a"), {"member": "a"})
+    join(story, "b", 1, t0=0)
+    join(story, "b", 2, "assignment", t0=0)
+    if kept is not None:
+        able = ["groups", *(["kept-groups"] if kept else [])]
+        story.plan = {**story.plan, "capabilities": able}
+    return sorted(each.clause for each in groups(story.run_events()).findings)
+
+
+BROKEN = ["generations-rise", "one-owner"]
+
+
+def commits_something(story: Story, **more: Any) -> None:
+    value = a_commit("", -1, 1)
+    story.op("commit", OTHER_KEY, value, value, **more)
+
+
+def test_a_group_of_which_nothing_is_known_may_be_numbered_anew() -> None:
+    """Apache Kafka forgets one without members and offsets, as whenever a topic is deleted."""
+    assert numbered_anew() == []
+    assert numbered_anew(kept=True) == numbered_anew(kept=None) == BROKEN
+
+
+def test_a_group_that_has_committed_something_may_not() -> None:
+    assert numbered_anew(commits_something) == BROKEN
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"type": "info", "error": "X"}, {"type": "fail", "error": "X", "ext": {"asserts": STALE}}],
+)
+def test_nobody_knows_whether_it_has(more: dict[str, Any]) -> None:
+    assert numbered_anew(lambda story: commits_something(story, **more)) == []
+
+
+@pytest.mark.parametrize(("type_", "broken"), [("ok", []), ("info", []), ("fail", BROKEN)])
+def test_what_it_committed_may_be_deleted(type_: str, broken: list[str]) -> None:
+    more: dict[str, Any] = {"type": type_, "error": "X"}
+
+    def deletes(key: str) -> list[str]:
+        return numbered_anew(commits_something, lambda story: forget(story, GROUP, key, **more))
+
+    assert (deletes(OTHER_KEY), deletes(KEY)) == (broken, BROKEN)
 
 
 # --- what looks like one ------------------------------------------------------------------

@@ -8,6 +8,7 @@ from framework.plugins.capabilities import (
     BROKER_LEASES,
     CONFIGS_AT_ANY_BROKER,
     FEATURE_LEVELS,
+    KEPT_GROUPS,
     KEPT_LOG_STARTS,
     REASSIGNMENTS,
 )
@@ -225,6 +226,15 @@ _LOGS: Final = (
         "`transaction.version` is 2",
         bounds=Bounds(since="4.0"),
         bounded_by="documentation of 4.0; EndTxn 5 (messages in the jars: 4.0.0, not 3.9.1)",
+    ),
+    NoPromise(
+        name="kept-groups",
+        says="a consumer group lasts, also with nobody in it and nothing committed",
+        why="not promised",
+        instead="it is forgotten, as whenever a topic is deleted, and numbers its generations anew",
+        source="GroupMetadataManager.cleanupGroupMetadata",
+        so="of a group generations are compared from its first commit on",
+        capabilities=frozenset({KEPT_GROUPS}),
     ),
     NoPromise(
         name="refused-produces",
