@@ -1167,23 +1167,33 @@ def a_group_that_is_called_otherwise(story: Story) -> None:
 # --- groups that a system may forget ------------------------------------------------------
 
 
-def numbered_anew(*before: Callable[[Story], object], kept: bool | None = False) -> list[str]:
-    """Clauses that are broken where generations go back. `kept`: the system says that groups last;
-    None: it says nothing."""
+def numbered_anew(
+    *before: Callable[[Story], object],
+    then: Callable[[Story], object] = lambda _: None,
+    kept: bool | None = False,
+) -> list[str]:
+    """Clauses that are broken where generations go back, by who joins and who commits; `then`: in
+    between. `kept`: the system says that groups last; None: it says nothing."""
     story = Story()
     for act in before:
         act(story)
     join(story, "a", 2, t0=0)
     story.op("leave", None, of_member("a"), {"member": "a"})
+    then(story)
     join(story, "b", 1, t0=0)
+    commit(story, 1, 0, "b")
     join(story, "b", 2, "assignment", t0=0)
+    return sorted(each.clause for each in groups(able(story, kept).run_events()).findings)
+
+
+def able(story: Story, kept: bool | None) -> Story:
     if kept is not None:
-        able = ["groups", *(["kept-groups"] if kept else [])]
-        story.plan = {**story.plan, "capabilities": able}
-    return sorted(each.clause for each in groups(story.run_events()).findings)
+        capabilities = ["groups", *(["kept-groups"] if kept else [])]
+        story.plan = {**story.plan, "capabilities": capabilities}
+    return story
 
 
-BROKEN = ["generations-rise", "one-owner"]
+BROKEN = ["generations-rise", "old-generations-refused", "one-owner"]
 
 
 def commits_something(story: Story, **more: Any) -> None:
@@ -1199,6 +1209,14 @@ def test_a_group_of_which_nothing_is_known_may_be_numbered_anew() -> None:
 
 def test_a_group_that_has_committed_something_may_not() -> None:
     assert numbered_anew(commits_something) == BROKEN
+    assert numbered_anew(commits_something, then=commits_something) == BROKEN
+    assert numbered_anew(then=commits_something) == [], "by then it was forgotten, perhaps"
+
+
+def test_what_is_not_about_generations_is_judged_from_the_begin() -> None:
+    story = Story()
+    a_deletion_of_what_a_member_reads_and_does_not_commit(story)
+    assert_invalid(groups(able(story, False).run_events()), "what it had committed in u/0")
 
 
 @pytest.mark.parametrize(
