@@ -52,6 +52,7 @@ from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import Change
 from framework.evidence.run_events import RunEvents, settled, unshown
+from framework.history.pairing import Operation
 from framework.plugins.capabilities import REQUEST_IDS
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
@@ -221,7 +222,8 @@ Sight: TypeAlias = tuple[Clause, Shown, Sequence[Ask]]
 
 
 def asked_is_made(events: RunEvents) -> Outcome:
-    asks = Asks(each for each in events.operations if each.f == "create" and not each.failed)
+    creates = [each for each in events.operations if each.f == "create" and not each.failed]
+    asks = Asks(creates)
     seen = Counter[str]()
     findings: dict[tuple[str, str], Finding] = {}
     for ask, topic_id in asks.answered():
@@ -241,7 +243,7 @@ def asked_is_made(events: RunEvents) -> Outcome:
     wishes = wishes_of(events.operations)
     every = [*findings.values()]
     counts: dict[str, Count] = {each.name: seen[each.name] for each in CLAUSES}
-    for judged, (count, found) in _judged(events, log, changes, wishes).items():
+    for judged, (count, found) in _judged(events, log, creates, changes, wishes).items():
         counts[judged.name] = count
         every += [replace(each, clause=judged.name) for each in found]
     figures = {name: float(count) for name, count in counts.items() if isinstance(count, int)}
@@ -249,11 +251,14 @@ def asked_is_made(events: RunEvents) -> Outcome:
 
 
 def _judged(
-    events: RunEvents, log: CommittedLog, changes: Changes, wishes: Wishes
+    events: RunEvents,
+    log: CommittedLog,
+    creates: Sequence[Operation],
+    changes: Changes,
+    wishes: Wishes,
 ) -> Mapping[Clause, Judgement]:
-    """What is judged apart from creates."""
+    """What is judged apart from what creates made. `creates`: those that were not refused."""
     agreed, operations = settled(events.nemesis) is True, events.operations
-    creates = [each for each in operations if each.f == "create" and not each.failed]
     once = REQUEST_IDS in (events.plan.get("capabilities") or ())
     return {
         MOVED: moves_made(wishes, log),

@@ -64,7 +64,7 @@ from checkers.folds.values import (
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
-from framework.evidence.run_events import RunEvents, settled
+from framework.evidence.run_events import RunEvents, settled, unable
 from framework.history.pairing import FINAL, Operation
 from framework.plugins.capabilities import KEPT_GROUPS
 from framework.plugins.checker import CLIENTS, LEDGER, Clause, Count, Finding
@@ -215,7 +215,7 @@ Rule: TypeAlias = Callable[[GroupRun], Seen]
 def groups(events: RunEvents) -> Outcome:
     """All clauses over one run."""
     run = group_run(events.operations)
-    numbered = run if _lasts(events) else lasting(run)
+    numbered = lasting(run) if unable(events.plan, KEPT_GROUPS) else run
     seen = {
         clause.name: rule(numbered if clause in OF_GENERATIONS else run)
         for clause, rule in RULES.items()
@@ -230,13 +230,6 @@ def groups(events: RunEvents) -> Outcome:
     if not isinstance(counts[OLD_GENERATIONS.name], str) and tried < OLD_GENERATIONS.floor:
         counts[OLD_GENERATIONS.name] = "clients hardly committed in older generations"
     return weighed(counts, findings, figures)
-
-
-def _lasts(events: RunEvents) -> bool:
-    """Whether groups do, also without members or commits: where the system does not say what it can
-    do, they do."""
-    capabilities = events.plan.get("capabilities")
-    return capabilities is None or KEPT_GROUPS in capabilities
 
 
 # --- 1: owners ----------------------------------------------------------------------------

@@ -5,9 +5,13 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
+from typing import Final
 
 from checkers.folds.values import fetch_from, fetched, log_answer, produce_of
 from framework.history.pairing import FINAL, Operation
+
+CONSUMER: Final = "final"
+"""The one of the final phase."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,7 @@ def last_read(fetches: Iterable[Fetch]) -> Fetch | None:
         fetch
         for fetch in fetches
         if fetch.operation.phase == FINAL
-        and fetch_from(fetch.operation).get("consumer") == FINAL
+        and fetch_from(fetch.operation).get("consumer") == CONSUMER
         and fetch.end >= fetched(fetch.operation).get("high_watermark", fetch.end)
     ]
     return max(reached, key=lambda each: (each.end, each.operation.index), default=None)
