@@ -529,17 +529,22 @@ class FinalMember:
         if event.type == "invoke" or event.process != self.process or self.member is None:
             return self
         if event.f == "forget":
-            return replace(self, busy=False, tried=self.tried + 1)
+            after = replace(self, busy=False, tried=self.tried + 1)
+            return after._gone() if event.type == "info" else after
         now = self.member.after(event)
         tried = self.tried + (event.f == "commit" and not self.member.uncommitted())
         after = replace(self, busy=False, member=now, attempts=self.attempts - 1, tried=tried)
         if now is None:
-            return replace(after, process=None, left=())
+            return after._gone()
         if now.generation != self.member.generation:
             return replace(after, left=self.keys)
         if event.f != "fetch" or event.type != "ok":
             return after
         return after._fetched(MemberFetched.from_json(event.value))
+
+    def _gone(self) -> FinalMember:
+        """The member is none any more, or went with its process: another one joins."""
+        return replace(self, process=None, member=None, left=())
 
     def _fetched(self, reported: MemberFetched) -> FinalMember:
         at_end = (

@@ -413,6 +413,20 @@ def test_the_final_phase_ends_though_nothing_is_answered() -> None:
     assert 0 < len(history) < 200
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_the_final_phase_asks_for_all_whatever_is_not_answered(seed: int) -> None:
+    """The member's process goes with an answer, also with that to somebody else's deletion."""
+    group = ReferenceGroup(lose=0.2)
+    group.rng = random.Random(seed)
+    group.topics = set(GroupsOptions().names)
+    group.committed, group.simple = dict.fromkeys(KEYS, 0), dict.fromkeys(KEYS, 0)
+    final = clients(Groups().final_generator(OPTIONS))
+    seen = list(pairs(simulate(final, threads=THREADS, completion=group, max_ops=10**4)))
+    assert sum(op.f == "forget" and op.value["group"] == GROUP for op, _ in seen) == TRIALS
+    asked = {(op.value["group"], op.key) for op, _ in seen if op.f == "committed"}
+    assert asked >= {(name, key) for name in (GROUP, SIMPLE) for key in KEYS}
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("lose", [0.0, 0.05])
 def test_a_group_that_keeps_its_promises_is_valid(seed: int, lose: float) -> None:
