@@ -22,7 +22,11 @@ from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import (
+    BrokerFenced,
+    BrokerLeaving,
     BrokerRegistered,
+    BrokerUnfenced,
+    BrokerUnregistered,
     Change,
     ProducerIdsGiven,
     TopicCreated,
@@ -55,6 +59,17 @@ from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Co
 
 TOPIC_FS: Final = ("create", "describe", "follow", "metadata")
 FS: Final = (*TOPIC_FS, "heartbeat", "produce")
+
+NamesEpoch = (
+    BrokerRegistered
+    | BrokerUnregistered
+    | BrokerFenced
+    | BrokerUnfenced
+    | BrokerLeaving
+    | ProducerIdsGiven
+    | LeaseGranted
+)
+"""What says whose a broker epoch is."""
 
 TOPICS: Final = Clause(
     name="topic-ids",
@@ -155,7 +170,16 @@ class Names:
 
 def identity_uniqueness(events: RunEvents) -> Outcome:
     sure = committed_on_disks(events)
-    applied = from_no_disk(events.of(BrokerRegistered, ProducerIdsGiven))
+    applied = from_no_disk(
+        events.of(
+            BrokerRegistered,
+            BrokerUnregistered,
+            BrokerFenced,
+            BrokerUnfenced,
+            BrokerLeaving,
+            ProducerIdsGiven,
+        )
+    )
     committed = [*applied, *sure.records]
     kinds = [
         _topic_ids(events),
@@ -259,10 +283,10 @@ def _topics_created(events: RunEvents) -> Names:
 
 
 def _broker_epochs(events: RunEvents, committed: Iterable[Change]) -> Names:
-    """An epoch is of one broker id, whoever assigned or carried it."""
+    """An epoch is of one broker id, whoever assigned or carried it, or a record that names it."""
     names = Names("broker epoch", BROKERS)
     for each in (*committed, *events.of(LeaseGranted)):
-        if isinstance(each, BrokerRegistered | LeaseGranted):
+        if isinstance(each, NamesEpoch):
             owner = ("broker", each.broker_id)
             names.add(each.broker_epoch, Sighting(owner, evidence=(each,)))
     for answer in events.of(HeartbeatAnswered):

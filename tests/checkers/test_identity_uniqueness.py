@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from judging import assert_unknown, clause_of, judged, silent
 from planted_disks import Disks
 from planted_logs import LogStory
+from planted_rules import RuledStory
 from planted_runs import MS, OTHER, TOPIC, Story, assert_valid, shown
 
 from checkers.identity_uniqueness import IdentityUniqueness, identity_uniqueness
@@ -90,7 +91,7 @@ def test_clean_run_is_accepted() -> None:
     assert_valid(outcome)
     assert outcome.clauses == {
         "topic-ids": 4,
-        "broker-epochs": 6,
+        "broker-epochs": 14,
         "log-entries": 13,
         "batches": 2,
         "producer-ids": 3,
@@ -248,6 +249,24 @@ PLANTED = Plants.of(
         "broker epoch 0 is broker/4 and broker/5": lambda story: story.heartbeat(5, 0),
         "broker epoch 2 is broker/5 and broker/6": lambda story: story.register(6, broker_epoch=2),
         "broker epoch 2 is broker/5 and broker/4": lambda story: leased(story, "b1", 4, 2),
+        "broker epoch under which another broker is unfenced": (
+            "broker epoch 2 is broker/5 and broker/4",
+            lambda story: story.unfence(4, 2),
+        ),
+        "broker epoch under which another broker is fenced": (
+            "broker epoch 2 is broker/5 and broker/4",
+            lambda story: story.fence(4, 2),
+        ),
+        "broker epoch under which another broker is unregistered": (
+            "broker epoch 2 is broker/5 and broker/4",
+            lambda story: story.unregister(4, 2),
+        ),
+        "broker epoch under which another broker is given producer ids": (
+            "broker epoch 2 is broker/5 and broker/4",
+            lambda story: story.record(
+                "ProducerIdsRecord", broker_id=4, broker_epoch=2, next_producer_id=3_000
+            ),
+        ),
         "leased broker epoch 4/0 is process/b1#1": lambda story: leased(story, "b3", 4, 0),
         "leased broker epoch 101/40 is process/i1": lambda story: synthetic(story, 40, "i3"),
         "metadata entry 7/1 is CRC/12 and CRC/99": lambda story: story.append("c3", 1, 7, 99),
@@ -306,6 +325,29 @@ def test_disks_are_enough_for_records() -> None:
         for node, crc in zip(("c1", "c2", "c3"), crcs, strict=True):
             story.disks.write(node, 1, crc=crc)
         assert clause_of(judged(CHECKER, story), "log-entries").verdict is verdict
+
+
+def test_disks_are_enough_for_broker_epochs() -> None:
+    """A registration names an epoch once; that its broker is fenced and is in service says whose it
+    is, too."""
+    for broker, verdict in ((4, Verdict.VALID), (5, Verdict.INVALID)):
+        story = Story()
+        for node in ("c1", "c2", "c3"):
+            story.disks.fill(1, 3, node)
+            story.disks.write(node, 1, "BrokerRecord", broker_id=4, broker_epoch=3)
+            story.disks.write(node, 1, "FenceBrokerRecord", broker_id=4, broker_epoch=3)
+            story.disks.write(node, 1, "UnfenceBrokerRecord", broker_id=broker, broker_epoch=3)
+        assert clause_of(judged(CHECKER, story), "broker-epochs").verdict is verdict
+
+
+def test_an_epoch_is_of_the_broker_that_leaves_under_it() -> None:
+    story = RuledStory()
+    story.brokers(4, 5)
+    story.leave(4)
+    assert not identity_uniqueness(story.run_events()).findings
+    story.leave(5, story.epochs[4])
+    (found,) = identity_uniqueness(story.run_events()).findings
+    assert found.message == "broker epoch 0 is broker/4 and broker/5"
 
 
 def test_disks_are_enough_for_batches() -> None:
