@@ -11,7 +11,7 @@ when an observer was last told how far it was committed, as brokers leave one af
 run ends. Where logs begin that had records deleted, their disks say, too.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
@@ -20,7 +20,7 @@ from checkers.folds.configured import OF_BROKERS, OF_TOPICS
 from checkers.folds.deleted_records import acknowledged, begins_at, keeps
 from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
 from checkers.folds.in_sync import Settings
-from checkers.folds.log_ends import answered_limits, configured
+from checkers.folds.log_ends import answered_limits, configured, may_be_removed, may_remove
 from checkers.folds.power_losses import forgotten, power_losses
 from checkers.folds.roles import BROKER, nodes_by_id
 from checkers.folds.shown_ends import leaders_word
@@ -60,14 +60,15 @@ SAME_BATCHES: Final = Clause(
     name="same-batches",
     says="Below the high watermark that clients were told, the disks of a partition's final ISR "
     "hold all of it, in the same batches",
-    compares="batches on the disk of a member of an ISR",
-    floor=4,
-    because="two batches on two replicas are the least that can differ in their order",
+    compares="batches on the disk of a member of an ISR beside another member's",
+    floor=2,
+    because="two batches, each on two replicas, are the least that can differ in their order",
     sources=(CLIENTS, DISKS),
     blind="what all brokers may have lost by losing power at once; above what clients were told "
     "before the last read, or the observer's last question; "
     "partitions that no read of the final phase shows, where the disk of a voter cannot be read or "
-    "leaders from outside the ISR are allowed; beginnings that differ; logs that may be compacted",
+    "leaders from outside the ISR are allowed; beginnings that differ where something may remove "
+    "records; logs that may be compacted",
 )
 DELETED: Final = Clause(
     name="deleted",
@@ -117,7 +118,7 @@ class ReplicaLog:
             case PartitionLogOnDisk():
                 self.start, self.state = each.start_offset, each
 
-    def between(self, begin: int, end: int) -> dict[int, Content]:
+    def between(self, begin: float, end: int) -> dict[int, Content]:
         """Batches that lie between, by their base offset."""
         return {
             base: (batch.end_offset, batch.epoch, batch.crc)
@@ -225,10 +226,12 @@ def _same_batches(
             continue
         high = max(known, key=lambda each: each.offset)
         members = list(_members(nodes, logs.get(key, {}), isr.members))
-        begin = max((each.log.start for each in members), default=0)
-        seen += sum(len(each.log.between(begin, high.offset)) for each in members)
+        kept = _kept_from(events, f"{isr.topic}/{key[1]}", isr.topic)
+        begin = min(kept, max((each.log.start for each in members), default=0))
+        seen += _beside(each.log.between(begin, high.offset) for each in members)
         for each in members:
-            findings += _gap(key, each, begin, high, isr) if whole else ()
+            late = list(_beginning(key, each, kept, high, isr))
+            findings += late or (_gap(key, each, begin, high, isr) if whole else ())
         findings += _difference(key, members, begin, high, isr)
     return seen, findings
 
@@ -257,11 +260,30 @@ def _partition(operation: Operation, lives: TopicLives) -> Partition | None:
     return (topic_id, int(number)) if topic_id is not None and number.isdecimal() else None
 
 
+def _beside(logs: Iterable[Mapping[int, Content]]) -> int:
+    """How many batches of a log stand beside that of another one."""
+    copies = Counter(base for own in logs for base in own)
+    return copies.total() - len(copies)
+
+
 def _may_compact(events: RunEvents, topic: str) -> bool:
     """Whether the run, a create of that name, a change of it or one of a broker asked for
     compaction."""
-    own = [each for each in events.operations if each.f == OF_BROKERS or str(each.key) == topic]
-    return any("compact" in str(value) for _, value in configured(events.plan, own))
+    asked = configured(events.plan, _configuring(events, topic))
+    return any("compact" in str(value) for _, value in asked)
+
+
+def _kept_from(events: RunEvents, partition: str, topic: str) -> float:
+    """Below where records of a partition may have been removed: by what settings let brokers do,
+    or deletes that were not refused."""
+    if may_remove(events.plan, _configuring(events, topic)):
+        return float("inf")
+    return may_be_removed(each for each in events.operations if str(each.key) == partition)
+
+
+def _configuring(events: RunEvents, topic: str) -> list[Operation]:
+    """What may have configured a topic of that name."""
+    return [each for each in events.operations if each.f == OF_BROKERS or str(each.key) == topic]
 
 
 def _final_isrs(events: RunEvents) -> tuple[Isrs, str]:
@@ -309,8 +331,26 @@ def _members(
             yield Member(nodes[broker], own.get(nodes[broker]) or ReplicaLog())
 
 
+def _beginning(
+    key: Partition, member: Member, kept: float, high: HighWatermark, isr: FinalIsr
+) -> Iterator[Finding]:
+    """A log that begins behind what nothing can have removed."""
+    state = member.log.state
+    if state is None or state.wrong or kept >= min(state.start_offset, high.offset):
+        return
+    yield finding(
+        f"{key[0]}/{key[1]}: the log of {member.node}, in the ISR {isr}, begins at "
+        f"{state.start_offset} on its disk: by operation {high.operation.index} all below "
+        f"{high.offset} is committed, and nothing can have removed what is from {kept:g} on",
+        [high.operation, isr.read],
+        [*isr.records, state],
+        clause=SAME_BATCHES.name,
+        by=[DISKS],
+    )
+
+
 def _gap(
-    key: Partition, member: Member, begin: int, high: HighWatermark, isr: FinalIsr
+    key: Partition, member: Member, begin: float, high: HighWatermark, isr: FinalIsr
 ) -> Iterator[Finding]:
     """Where its log has nothing, below the high watermark. What is torn or damaged may hold more
     than can be read."""
@@ -324,7 +364,7 @@ def _gap(
         at = end
     if at < min(high.offset, _boundary(member, high.offset)):
         yield finding(
-            f"{key[0]}/{key[1]}: {member.node}, in the ISR {isr}, has nothing at offset {at} on "
+            f"{key[0]}/{key[1]}: {member.node}, in the ISR {isr}, has nothing at offset {at:g} on "
             f"its disk, though by operation {high.operation.index} all below {high.offset} is "
             f"committed",
             [high.operation, isr.read],
@@ -341,7 +381,7 @@ def _boundary(member: Member, high: int) -> int:
 
 
 def _difference(
-    key: Partition, members: Sequence[Member], begin: int, high: HighWatermark, isr: FinalIsr
+    key: Partition, members: Sequence[Member], begin: float, high: HighWatermark, isr: FinalIsr
 ) -> Iterator[Finding]:
     """Of each member the first batch that is another one than the first who has one there has. Not
     only of neighbours: one whose log cannot be read whole would part those on both its sides."""

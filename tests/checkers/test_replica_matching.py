@@ -22,7 +22,12 @@ from checkers.replica_matching import (
 from framework.checking.cuts import parts
 from framework.checking.keyed import Outcome, outcome_row
 from framework.checking.results import CheckerResult, checker_result
-from framework.evidence.kinds import PartitionAppended, PartitionLogOnDisk, PartitionTruncated
+from framework.evidence.kinds import (
+    Evidence,
+    PartitionAppended,
+    PartitionLogOnDisk,
+    PartitionTruncated,
+)
 from framework.evidence.run_events import Part
 from framework.history.pairing import Operation
 from framework.verdict import Verdict
@@ -160,10 +165,10 @@ def assert_clean(story: Story) -> None:
 
 
 def test_what_is_compared() -> None:
-    found = {"same-batches": 12, "deleted": 2, "one-batch": 11, "one-leader": 5}
+    found = {"same-batches": 6, "deleted": 2, "one-batch": 11, "one-leader": 5}
     assert counts(clean()) == found
     # Two replicas with four batches each from the start on.
-    assert counts(deleted()) == found | {"same-batches": 8}
+    assert counts(deleted()) == found | {"same-batches": 4}
 
 
 def lost_power(*again: int) -> Story:
@@ -310,15 +315,40 @@ def delete_that_nobody_carried_out(story: Story) -> None:
     [
         {"starts": (1, 0), "keeps": False},
         {"starts": (1, 0), "known": False},
-        {"starts": (3, 2)},
+        {"starts": (2, 2)},
     ],
 )
 def test_deletes_that_are_carried_out_or_need_not_be(looks: dict[str, Any]) -> None:
-    """A system that does not keep to them, none that was acknowledged by then, and more than was
-    asked for (partition-data's, by what clients are told)."""
+    """A system that does not keep to them, none that was acknowledged by then, and one that was
+    carried out."""
     story = deleted(**looks)
     assert_clean(story)
-    assert counts(story)["deleted"] == (2 if looks.get("starts") == (3, 2) else 0)
+    assert counts(story)["deleted"] == (2 if looks.get("starts") == (2, 2) else 0)
+
+
+@PLANTED.violation("the log of b1, in the ISR", "from 2 on", on=lambda: deleted(starts=(3, 2)))
+def more_deleted_than_was_asked_for(story: Story) -> None:
+    """Of one replica: what leaders tell clients is partition-data's."""
+
+
+@PLANTED.violation("the log of b2, in the ISR", "begins at 4 on its disk", "from 0 on")
+def acknowledged_records_that_a_member_no_longer_has(story: Story) -> None:
+    for batch in [each for each in story.disks.evidence if of_log(each, "b2")]:
+        if isinstance(batch, PartitionAppended) and batch.base_offset < 4:
+            story.disks.evidence.remove(batch)
+    lies(story, "b2", 6, start=4)
+
+
+@PLANTED.violation("the log of b2, in the ISR", "begins at 6 on its disk", "from 0 on")
+def log_of_a_member_that_is_empty_where_the_others_end(story: Story) -> None:
+    for batch in [each for each in story.disks.evidence if of_log(each, "b2")]:
+        story.disks.evidence.remove(batch)
+    lies(story, "b2", 6, start=6)
+
+
+def of_log(each: Evidence, node: str) -> bool:
+    """Whether it is of a batch on that node's disk."""
+    return isinstance(each, PartitionAppended) and each.node == node and not each.partition
 
 
 @PLANTED.violation("below the high watermark 6", "b1 has", "and b2 offsets 5 to 5", "CRC 77")
@@ -533,7 +563,7 @@ def shown_to_the_observer(*isr: str) -> Story:
 
 def test_who_is_in_sync_the_metadata_log_tells_where_clients_cannot_read_it() -> None:
     assert_clean(shown_to_the_observer())
-    assert counts(shown_to_the_observer())["same-batches"] == 12
+    assert counts(shown_to_the_observer())["same-batches"] == 6
 
 
 @PLANTED.violation(
@@ -658,7 +688,7 @@ def test_who_is_in_sync_is_what_was_committed_when_it_was_last_told() -> None:
     for _ in range(3):
         metadata(story, "NoOpRecord")
     assert_clean(story)
-    assert counts(story)["same-batches"] == 12
+    assert counts(story)["same-batches"] == 6
 
 
 def test_a_finding_shows_the_record_of_who_is_in_sync() -> None:
@@ -759,12 +789,47 @@ def test_read_of_the_main_phase_is_not_of_the_final_isr() -> None:
     assert_clean(story)
 
 
-def test_logs_may_begin_at_different_offsets() -> None:
-    """Replicas remove old records each for itself."""
+ALLOWS = {
+    "retention of the topic": lambda story: story.op(
+        "create", "t", {"configs": [["retention.ms", "1000"]]}, type="info"
+    ),
+    "retention of a broker": lambda story: story.op(
+        "configure-broker", "4", {"set": [["log.retention.ms", "1000"]]}, type="info"
+    ),
+    "a delete": lambda story: story.op("delete-records", "t/0", {"before": 3}, type="info"),
+    "a delete of all": lambda story: story.op("delete-records", "t/0", {"before": -1}, type="info"),
+}
+
+
+@pytest.mark.parametrize("how", ALLOWS)
+def test_logs_may_begin_at_different_offsets(how: str) -> None:
+    """Where something may remove records: replicas do it each for itself."""
     story = clean()
+    ALLOWS[how](story)
     lies(story, "b1", 6, start=3)
     assert_clean(story)
-    assert counts(story)["same-batches"] == 6
+    assert counts(story)["same-batches"] == 3
+
+
+def test_what_was_deleted_of_another_partition_or_refused_removes_nothing() -> None:
+    story = clean()
+    story.op("delete-records", "t/1", {"before": 3}, type="info")
+    story.op("delete-records", "t/0", {"before": 3}, type="fail", error="NOT_LEADER_OR_FOLLOWER")
+    story.op("create", "u", {"configs": [["retention.ms", "1000"]]}, type="info")
+    lies(story, "b1", 6, start=3)
+    assert accused(story) == {SAME_BATCHES.name}
+
+
+def test_a_log_whose_beginning_cannot_be_read_hides_no_other() -> None:
+    story = clean(*REPLICAS[:2])
+    lies(story, "b1", 0, start=9, wrong="its first file is damaged")
+    assert_clean(story)
+    write(story, 3, 5, "b2")
+    assert accused(story) == {SAME_BATCHES.name}
+
+
+def test_one_replica_is_held_against_none() -> None:
+    assert counts(clean("b1"))["same-batches"] == 0
 
 
 @pytest.mark.parametrize("state", [{"torn": True}, {"wrong": "a batch whose CRC is another"}])
@@ -842,7 +907,7 @@ def test_logs_that_are_compacted_are_not_compared(name: str) -> None:
     story.op("create", name, {"configs": [["cleanup.policy", "compact,delete"]]}, type="info")
     write(story, 5, 2, "b1")
     assert accused(story) == (set() if name == "t" else {SAME_BATCHES.name})
-    assert counts(story)["same-batches"] == (0 if name == "t" else 12)
+    assert counts(story)["same-batches"] == (0 if name == "t" else 6)
 
 
 @pytest.mark.parametrize(
