@@ -13,29 +13,38 @@ run ends. Where logs begin that had records deleted, their disks say, too.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Final
 
 from checkers.folds.configured import OF_BROKERS, OF_TOPICS
 from checkers.folds.deleted_records import acknowledged, begins_at, keeps
-from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
-from checkers.folds.in_sync import Settings
+from checkers.folds.disk_logs import DISK_KINDS
+from checkers.folds.epoch_files import epochs_written_down
+from checkers.folds.final_isrs import FinalIsr, Isrs, final_isrs
+from checkers.folds.final_watermarks import above_the_leaders
 from checkers.folds.log_ends import answered_limits, configured, may_be_removed, may_remove
 from checkers.folds.power_losses import forgotten, power_losses
+from checkers.folds.replica_logs import (
+    Content,
+    Logs,
+    Partition,
+    ReplicaLog,
+    final_logs,
+    on_disk,
+)
 from checkers.folds.roles import BROKER, nodes_by_id
-from checkers.folds.shown_ends import leaders_word
 from checkers.folds.topic_ids import LIVES, TopicLives, topic_lives
-from checkers.folds.values import log_answer, partitions_shown, produce_of, topic_answer
+from checkers.folds.values import log_answer, produce_of
 from framework.checking.cuts import cut_by_partition
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
-from framework.evidence.changes import PartitionState, TopicDeletionBegun, TopicRemoved
 from framework.evidence.kinds import (
     DISK,
     Evidence,
     PartitionAppended,
     PartitionLogOnDisk,
+    PartitionOffsetSaved,
     PartitionTruncated,
     disk_of,
 )
@@ -50,11 +59,6 @@ FS: Final = (
     OF_BROKERS,
 )
 READ: Final = "linearizable-topic-read"
-
-Partition: TypeAlias = tuple[str, int]
-"""(topic id, partition)."""
-Content: TypeAlias = tuple[int, int, int]
-"""(end offset, leader epoch, CRC) of a batch."""
 
 SAME_BATCHES: Final = Clause(
     name="same-batches",
@@ -80,6 +84,25 @@ DELETED: Final = Clause(
     sources=(CLIENTS, DISKS),
     blind="deletes that were not acknowledged before the last read",
 )
+WATERMARKS: Final = Clause(
+    name="followers-watermarks",
+    says="No follower in the final ISR left a higher high watermark than its leader told and left",
+    compares="followers' high watermarks on disks beside their leader's",
+    floor=2,
+    because="one follower may be the one that goes by its leader",
+    sources=(CLIENTS, DISKS),
+    blind="followers of a leader that left another high watermark than it had told last; what was "
+    "above before the end",
+)
+EPOCHS: Final = Clause(
+    name="epochs-written-down",
+    says="What is written down of leader epochs beside a log is what its batches are of (KIP-101)",
+    compares="batches looked up by their offset",
+    floor=4,
+    because="as many as one-batch",
+    sources=(DISKS,),
+    blind="epochs that are written down and have no batch",
+)
 ONE_BATCH: Final = Clause(
     name="one-batch",
     says="At an offset and leader epoch of a partition is one batch, on every disk at any time",
@@ -100,69 +123,39 @@ ONE_LEADER: Final = Clause(
 )
 
 
-@dataclass(slots=True)
-class ReplicaLog:
-    """What a node's disk held of a partition at the end. `batches`: base offset -> batch."""
-
-    batches: dict[int, PartitionAppended] = field(default_factory=dict)
-    start: int = 0
-    state: PartitionLogOnDisk | None = None
-
-    def feed(self, each: Evidence) -> None:
-        match each:
-            case PartitionAppended():
-                self.batches[each.base_offset] = each
-            case PartitionTruncated():
-                for base in [base for base in self.batches if base >= each.end_offset]:
-                    del self.batches[base]
-            case PartitionLogOnDisk():
-                self.start, self.state = each.start_offset, each
-
-    def between(self, begin: float, end: int) -> dict[int, Content]:
-        """Batches that lie between, by their base offset."""
-        return {
-            base: (batch.end_offset, batch.epoch, batch.crc)
-            for base, batch in sorted(self.batches.items())
-            if begin < batch.end_offset <= end
-        }
-
-
-Logs: TypeAlias = Mapping[Partition, Mapping[str, ReplicaLog]]
-
-
 def replica_matching(events: RunEvents) -> Outcome:
     lives = topic_lives(events.operations)
-    logs = _final_logs(events)
-    isrs, why = _final_isrs(events)
+    logs = final_logs(events)
+    isrs, why = final_isrs(events)
     compared, findings = _same_batches(events, logs, lives, isrs, why)
     disks, not_deleted = _deleted(events, logs, lives, isrs)
-    batches, two_batches = _one_batch(_on_disk(events, PartitionAppended))
+    marks, above = above_the_leaders(events, isrs, _nodes_read(events), _final(events, lives))
+    looked_up, other_epochs = epochs_written_down(events, logs)
+    batches, two_batches = _one_batch(on_disk(events, PartitionAppended))
     leads, two_leaders = _one_leader([*_answering(events, lives), *_appending(events)])
     counts: dict[str, Count] = {
         SAME_BATCHES.name: compared,
         DELETED.name: disks,
+        WATERMARKS.name: marks,
+        EPOCHS.name: looked_up,
         ONE_BATCH.name: batches,
         ONE_LEADER.name: leads,
     }
-    return weighed(counts, [*findings, *not_deleted, *two_batches, *two_leaders])
+    found = [
+        *(replace(each, clause=WATERMARKS.name) for each in above),
+        *(replace(each, clause=EPOCHS.name) for each in other_epochs),
+    ]
+    return weighed(counts, [*findings, *not_deleted, *found, *two_batches, *two_leaders])
 
 
-# --- what lies on disks at the end --------------------------------------------------------
-
-
-def _on_disk(events: RunEvents, *kinds: type[Evidence]) -> list[Evidence]:
-    """In the order in which each node's disk came to hold it."""
-    found = [each for each in events.of(*kinds) if each.source == DISK]
-    return sorted(found, key=lambda each: (each.node, each.seq))
-
-
-def _final_logs(events: RunEvents) -> Logs:
-    logs: dict[Partition, dict[str, ReplicaLog]] = defaultdict(dict)
-    for each in _on_disk(events, PartitionAppended, PartitionTruncated, PartitionLogOnDisk):
-        assert isinstance(each, PartitionAppended | PartitionTruncated | PartitionLogOnDisk)
-        own = logs[each.topic_id, each.partition]
-        own.setdefault(each.node, ReplicaLog()).feed(each)
-    return logs
+def _final(events: RunEvents, lives: TopicLives) -> Mapping[Partition, Sequence[Operation]]:
+    """Fetches of the final phase that were answered."""
+    found: dict[Partition, list[Operation]] = defaultdict(list)
+    for each in events.operations:
+        key = _partition(each, lives) if each.f == "fetch" and each.phase == "final" else None
+        if key is not None and each.ok and isinstance(each.result, dict):
+            found[key].append(each)
+    return found
 
 
 # --- below the high watermark -------------------------------------------------------------
@@ -174,28 +167,6 @@ class HighWatermark:
 
     operation: Operation
     offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class FinalIsr:
-    """Who was in sync when all was read, and the topic's name. `read`: what shows it, or with which
-    `record` the committed log ended then."""
-
-    members: Sequence[int]
-    read: Operation
-    topic: str
-    record: PartitionState | None = None
-
-    def __str__(self) -> str:
-        by = f"by operation {self.read.index}"
-        return by if self.record is None else f"{by} and the record at offset {self.record.offset}"
-
-    @property
-    def records(self) -> list[Evidence]:
-        return [] if self.record is None else [self.record]
-
-
-Isrs: TypeAlias = Mapping[Partition, FinalIsr]
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,34 +255,6 @@ def _kept_from(events: RunEvents, partition: str, topic: str) -> float:
 def _configuring(events: RunEvents, topic: str) -> list[Operation]:
     """What may have configured a topic of that name."""
     return [each for each in events.operations if each.f == OF_BROKERS or str(each.key) == topic]
-
-
-def _final_isrs(events: RunEvents) -> tuple[Isrs, str]:
-    """By the last linearizable read of each in the final phase; of others by the committed log on
-    disks, up to where it went when an observer was last told that; and why that is not known."""
-    found, why = _isrs_on_disk(events)
-    for each in events.operations:
-        if each.f == "describe" and each.ok and each.phase == "final" and each.result:
-            for shown in partitions_shown(each):
-                key = str(topic_answer(each)["topic_id"]), shown["partition"]
-                found[key] = FinalIsr(shown["isr"], each, str(each.key))
-    return found, why
-
-
-def _isrs_on_disk(events: RunEvents) -> tuple[dict[Partition, FinalIsr], str]:
-    left = committed_on_disks(events)
-    final = [each for each in leaders_word(events, left) if each.operation.phase == "final"]
-    if not final:
-        return {}, left.why or "no observer was told at the end how far it was committed"
-    settings, found = Settings.of(events), dict[Partition, FinalIsr]()
-    for record in left.records:
-        match record:
-            case PartitionState(offset=offset) if offset < final[-1].end:
-                topic = settings.topics.get(record.topic_id, "")
-                found[record.key] = FinalIsr(record.isr, final[-1].operation, topic, record)
-            case TopicDeletionBegun() | TopicRemoved():
-                found = {key: isr for key, isr in found.items() if key[0] != record.topic_id}
-    return {key: isr for key, isr in found.items() if not settings.unclean(key[0])}, ""
 
 
 def _nodes_read(events: RunEvents) -> Mapping[int, str]:
@@ -535,11 +478,17 @@ class ReplicaMatching(RunChecker):
         "told, and each of its leader epochs has one leader"
     )
     requires = frozenset({"log-operations"}) | disk_of(PartitionAppended, PartitionLogOnDisk)
-    clauses = (SAME_BATCHES, DELETED, ONE_BATCH, ONE_LEADER)
+    clauses = (SAME_BATCHES, DELETED, WATERMARKS, EPOCHS, ONE_BATCH, ONE_LEADER)
     check_run = RunCheck(
         replica_matching,
         evidence=(PartitionAppended,),
-        disk=(PartitionAppended, PartitionTruncated, PartitionLogOnDisk, *DISK_KINDS),
+        disk=(
+            PartitionAppended,
+            PartitionTruncated,
+            PartitionLogOnDisk,
+            PartitionOffsetSaved,
+            *DISK_KINDS,
+        ),
         fs=FS,
         observations=True,
         faults=True,

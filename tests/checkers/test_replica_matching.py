@@ -1,7 +1,8 @@
 """Replicas of partitions, by their disks and by clients."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,16 +17,19 @@ from checkers.replica_matching import (
     ONE_LEADER,
     READ,
     SAME_BATCHES,
+    WATERMARKS,
     ReplicaMatching,
     replica_matching,
 )
 from framework.checking.cuts import parts
 from framework.checking.keyed import Outcome, outcome_row
 from framework.checking.results import CheckerResult, checker_result
+from framework.evidence.ids import LeaderEpoch, Offset
 from framework.evidence.kinds import (
-    Evidence,
+    EpochStart,
     PartitionAppended,
     PartitionLogOnDisk,
+    PartitionOffsetSaved,
     PartitionTruncated,
 )
 from framework.evidence.run_events import Part
@@ -69,6 +73,7 @@ def lies(
     torn: bool = False,
     wrong: str = "",
     partition: int = 0,
+    epochs: Sequence[tuple[int, int]] | None = None,
 ) -> None:
     """What is found of a log, when all is read."""
     story.disks.tell(
@@ -80,7 +85,23 @@ def lies(
         end_offset=end,
         torn=torn,
         wrong=(wrong,) if wrong else (),
-        epochs=None,
+        epochs=None if epochs is None else tuple(starts(*each) for each in epochs),
+    )
+
+
+def starts(epoch: int, offset: int) -> EpochStart:
+    return EpochStart(epoch=LeaderEpoch(epoch), start_offset=Offset(offset))
+
+
+def mark(story: Story, node: str, offset: int, partition: int = 0) -> None:
+    """The high watermark that a node writes down."""
+    story.disks.tell(
+        PartitionOffsetSaved,
+        node,
+        topic_id=TOPIC,
+        partition=partition,
+        what="high-watermark",
+        offset=offset,
     )
 
 
@@ -95,8 +116,8 @@ def fetch(story: Story, high: int, epoch: int, node: str = "b1", topic: str = TO
 
 
 def read(story: Story, *isr: str, topic: str = TOPIC) -> Operation:
-    """The topic has another partition, always in sync on b1 and b2."""
-    shown = {"partition": 0, "leader": 4, "leader_epoch": 1, "isr": [IDS[node] for node in isr]}
+    """The topic has another partition, always in sync on b1 and b2, of which b1 leads."""
+    shown = {"partition": 0, "leader": 5, "leader_epoch": 1, "isr": [IDS[node] for node in isr]}
     other = {"partition": 1, "leader": 4, "leader_epoch": 0, "isr": [4, 5]}
     return story.op("describe", "t", None, {"topic_id": topic, "partitions": [shown, other]})
 
@@ -130,10 +151,38 @@ def clean(*isr: str) -> Story:
     told = {"before": 3, "low_watermark": 3, "topic_id": TOPIC}
     story.op("delete-records", "t/1", {"before": 3}, told, node="b1")
     read(story, *(isr or ("b1", "b2")))
+    answer = {"records": [], "high_watermark": 3, "leader_epoch": 0, "topic_id": TOPIC}
+    story.op("fetch", "t/1", {"consumer": "c", "from": 3}, answer, node="b1")
     for node in ("b1", "b2"):
         lies(story, node, 3, start=3, partition=1)
     for node, end in (("b1", 6), ("b2", 6), ("b3", 5)):
         lies(story, node, end)
+    return story
+
+
+def marked() -> Story:
+    """Its brokers write their high watermarks down."""
+    story = clean()
+    marks(story)
+    return story
+
+
+def marks(story: Story) -> None:
+    for node in ("b1", "b2"):
+        mark(story, node, 3, partition=1)
+    for node, end in (("b1", 6), ("b2", 6), ("b3", 5)):
+        mark(story, node, end)
+
+
+def written_down(*epochs: tuple[int, int], start: int = 0, **state: Any) -> Story:
+    """As epochs are beside the log of b2, which are those of its batches unless something else is
+    said; beside the others they are right."""
+    story = clean()
+    if start:
+        story.op("delete-records", "t/0", {"before": start}, type="info")
+    for node, end in (("b1", 6), ("b3", 5)):
+        lies(story, node, end, epochs=((0, 0), (1, 4)))
+    lies(story, "b2", 6, start=start, epochs=epochs or ((0, start), (1, 4)), **state)
     return story
 
 
@@ -165,7 +214,14 @@ def assert_clean(story: Story) -> None:
 
 
 def test_what_is_compared() -> None:
-    found = {"same-batches": 6, "deleted": 2, "one-batch": 11, "one-leader": 5}
+    found = {
+        "same-batches": 6,
+        "deleted": 2,
+        "followers-watermarks": 0,
+        "epochs-written-down": 0,
+        "one-batch": 11,
+        "one-leader": 5,
+    }
     assert counts(clean()) == found
     # Two replicas with four batches each from the start on.
     assert counts(deleted()) == found | {"same-batches": 4}
@@ -292,7 +348,16 @@ def test_shares_of_a_run_judge_each_delete_once() -> None:
 
 # --- planted ------------------------------------------------------------------------------
 
-PLANTED = Plants(clean)
+
+def whole() -> Story:
+    """Its brokers write their high watermarks and leader epochs down."""
+    story = written_down()
+    marks(story)
+    return story
+
+
+PLANTED = Plants(whole)
+violation = partial(PLANTED.violation, on=clean)
 
 
 @PLANTED.violation(
@@ -331,48 +396,173 @@ def more_deleted_than_was_asked_for(story: Story) -> None:
     """Of one replica: what leaders tell clients is partition-data's."""
 
 
-@PLANTED.violation("the log of b2, in the ISR", "begins at 4 on its disk", "from 0 on")
+@violation("the log of b2, in the ISR", "begins at 4 on its disk", "from 0 on")
 def acknowledged_records_that_a_member_no_longer_has(story: Story) -> None:
-    for batch in [each for each in story.disks.evidence if of_log(each, "b2")]:
-        if isinstance(batch, PartitionAppended) and batch.base_offset < 4:
-            story.disks.evidence.remove(batch)
+    cut(story, "b2", 0)
+    for offset in (4, 5):
+        write(story, offset, 1, "b2")
     lies(story, "b2", 6, start=4)
 
 
-@PLANTED.violation("the log of b2, in the ISR", "begins at 6 on its disk", "from 0 on")
+@violation("the log of b2, in the ISR", "begins at 6 on its disk", "from 0 on")
 def log_of_a_member_that_is_empty_where_the_others_end(story: Story) -> None:
-    for batch in [each for each in story.disks.evidence if of_log(each, "b2")]:
-        story.disks.evidence.remove(batch)
+    cut(story, "b2", 0)
     lies(story, "b2", 6, start=6)
 
 
-def of_log(each: Evidence, node: str) -> bool:
-    """Whether it is of a batch on that node's disk."""
-    return isinstance(each, PartitionAppended) and each.node == node and not each.partition
+@PLANTED.violation(
+    "b1, a follower in the ISR",
+    "left the high watermark 7, and its leader b2 6, which it had told",
+    on=marked,
+)
+def high_watermark_of_a_follower_above_its_leaders(story: Story) -> None:
+    mark(story, "b1", 7)
 
 
-@PLANTED.violation("below the high watermark 6", "b1 has", "and b2 offsets 5 to 5", "CRC 77")
+def other_leader(story: Story) -> None:
+    """What b2 had told was of another epoch."""
+    story.operations = [
+        each
+        for each in story.operations
+        if not (each.f == "fetch" and each.phase == "final" and each.key == "t/0")
+    ]
+    fetch(story, 6, 0, "b2")
+
+
+def asked_of_a_follower(story: Story) -> None:
+    other_leader(story)
+    fetch(story, 6, 1, "b3")
+
+
+@pytest.mark.parametrize(
+    ("look", "compared"),
+    [
+        (lambda story: mark(story, "b2", 7), 1),
+        (lambda story: fetch(story, 7, 1, "b2"), 1),
+        (lambda story: mark(story, "b3", 9), 2),
+        (lambda story: mark(story, "b1", 5), 2),
+        (other_leader, 1),
+        (asked_of_a_follower, 1),
+        (lambda story: story.disks.restart("b2"), 1),
+        (lambda story: story.disks.restart("b1"), 1),
+    ],
+)
+def test_high_watermarks_that_may_be_above_their_leaders(
+    look: Callable[[Story], object], compared: int
+) -> None:
+    """Where it moved behind its last answer, or another one led by then; of who is out of the ISR,
+    or of a former process; and a lower one."""
+    story = marked()
+    if compared == 1:
+        mark(story, "b1", 7)
+    look(story)
+    for node in ("b1", "b2"):
+        mark(story, node, 3, partition=1)
+    outcome = replica_matching(story.run_events())
+    assert (outcome.clauses or {})[WATERMARKS.name] == compared
+    assert WATERMARKS.name not in accused(story)
+
+
+def test_who_writes_no_high_watermark_down_is_not_held_against_any() -> None:
+    story = clean()
+    story.disks.tell(
+        PartitionOffsetSaved, "b1", topic_id=TOPIC, partition=0, what="log-start", offset=9
+    )
+    found = replica_matching(story.run_events()).clauses or {}
+    assert found[WATERMARKS.name] == "nodes write no high watermark down"
+
+
+@PLANTED.violation(
+    "/0 of b2: the batch at offset 0 is of leader epoch 0",
+    "written down is 9",
+    on=lambda: written_down((9, 0)),
+)
+def epoch_file_of_another_log(story: Story) -> None:
+    pass
+
+
+@PLANTED.violation(
+    "the batch at offset 0 is of leader epoch 0",
+    "written down is none",
+    on=lambda: written_down((1, 4)),
+)
+def epoch_file_that_begins_late(story: Story) -> None:
+    pass
+
+
+@PLANTED.violation(
+    "the batch at offset 4 is of leader epoch 1",
+    "written down is 0",
+    on=lambda: written_down((0, 0), (1, 5)),
+)
+def epoch_that_is_written_down_late(story: Story) -> None:
+    pass
+
+
+@PLANTED.violation(
+    "epoch 0 is written down from offset 4 on, behind epoch 1 from 0 on",
+    on=lambda: written_down((1, 0), (0, 4)),
+)
+def epoch_file_out_of_order(story: Story) -> None:
+    pass
+
+
+@PLANTED.violation(
+    "epoch 3 is written down from offset 6 on, behind epoch 2 from 7 on",
+    on=lambda: written_down((0, 0), (1, 4), (2, 7), (3, 6)),
+)
+def epochs_that_go_back_behind_the_end(story: Story) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("story", "compared"),
+    [
+        (lambda: written_down(), 17),
+        (lambda: written_down((0, 0), (1, 4), (2, 6)), 17),
+        (lambda: written_down((0, 3), (1, 4), start=3), 14),
+        (lambda: written_down((9, 0), torn=True), 11),
+        (lambda: written_down((9, 0), wrong="a batch whose CRC is another"), 11),
+    ],
+)
+def test_epochs_that_are_written_down_right(story: Callable[[], Story], compared: int) -> None:
+    """One that has no batch yet; from where a log begins; of what can be read wholly."""
+    assert_clean(story())
+    assert counts(story())["epochs-written-down"] == compared
+
+
+def test_a_log_may_begin_within_a_batch() -> None:
+    """As records were deleted of it: its epoch is written down from there."""
+    story = written_down((0, 0), (1, 4))
+    write(story, 6, 2, "b1", "b2", long=3)
+    for node in ("b1", "b2"):
+        lies(story, node, 9, start=7, epochs=((2, 7),))
+    story.op("delete-records", "t/0", {"before": 7}, type="info")
+    assert not accused(story)
+
+
+@violation("below the high watermark 6", "b1 has", "and b2 offsets 5 to 5", "CRC 77")
 def other_bytes_below_the_high_watermark(story: Story) -> None:
     write(story, 5, 1, "b2", crc=77)
 
 
-@PLANTED.violation("b1 has offsets 5 to 5 of leader epoch 1", "b2 offsets 5 to 5 of leader epoch 2")
+@violation("b1 has offsets 5 to 5 of leader epoch 1", "b2 offsets 5 to 5 of leader epoch 2")
 def batch_of_another_epoch_below_the_high_watermark(story: Story) -> None:
     write(story, 5, 2, "b2")
 
 
-@PLANTED.violation("b1 has offsets 4 to 4 of leader epoch 1", "b2 offsets 4 to 5 of leader epoch")
+@violation("b1 has offsets 4 to 4 of leader epoch 1", "b2 offsets 4 to 5 of leader epoch")
 def batches_of_other_lengths(story: Story) -> None:
     cut(story, "b2", 4)
     write(story, 4, 1, "b2", long=2)
 
 
-@PLANTED.violation("b3, in the ISR by operation", "has nothing at offset 5", "all below 6 is")
+@violation("b3, in the ISR by operation", "has nothing at offset 5", "all below 6 is")
 def member_that_is_behind(story: Story) -> None:
     read(story, "b1", "b2", "b3")
 
 
-@PLANTED.violation("b2, in the ISR", "has nothing at offset 2")
+@violation("b2, in the ISR", "has nothing at offset 2")
 def hole_in_a_log(story: Story) -> None:
     cut(story, "b2", 2)
     for offset, epoch in ((3, 0), (4, 1), (5, 1)):
@@ -380,7 +570,7 @@ def hole_in_a_log(story: Story) -> None:
     lies(story, "b2", 6)
 
 
-@PLANTED.violation("b2, in the ISR", "has nothing at offset 3")
+@violation("b2, in the ISR", "has nothing at offset 3")
 def tail_that_the_last_process_lost(story: Story) -> None:
     story.disks.restart("b2")
     cut(story, "b2", 3)
@@ -412,9 +602,7 @@ def member_that_has_no_log_of_any_partition(story: Story) -> None:
     read(story, *REPLICAS)
 
 
-@PLANTED.violation(
-    "b1 has offsets 4 to 4 of leader epoch 1", "and b3 offsets 4 to 4 of leader epoch 2"
-)
+@violation("b1 has offsets 4 to 4 of leader epoch 1", "and b3 offsets 4 to 4 of leader epoch 2")
 def others_differ_on_both_sides_of_one_that_cannot_be_read(story: Story) -> None:
     cut(story, "b2", 4)
     lies(story, "b2", 4, torn=True)
@@ -447,26 +635,26 @@ def reported_by_list_offsets_and_on_no_disk(story: Story) -> None:
     read(story, "b1", "b2")
 
 
-@PLANTED.violation("has nothing at offset 0", "all below 1 is committed")
+@violation("has nothing at offset 0", "all below 1 is committed")
 def first_record_of_all_was_acknowledged_and_is_on_no_disk(story: Story) -> None:
     story.create("u", OTHER)
     story.op("produce", "u/0", {"value": 1, "acks": "all"}, {"offset": 0, "topic_id": OTHER})
     read(story, "b1", topic=OTHER)
 
 
-@PLANTED.violation("below the high watermark 6", "b1 has", "CRC 77")
+@violation("below the high watermark 6", "b1 has", "CRC 77")
 def other_bytes_behind_a_partition_of_which_nobody_was_reported(story: Story) -> None:
     write(story, 5, 1, "b2", crc=77)
     read(story, "b1", topic=NOBODYS)
 
 
-@PLANTED.violation("two leaders wrote in one leader epoch", "b1 has offsets 6 to 6", "CRC 66")
+@violation("two leaders wrote in one leader epoch", "b1 has offsets 6 to 6", "CRC 66")
 def other_bytes_above_the_high_watermark(story: Story) -> None:
     write(story, 6, 1, "b1")
     write(story, 6, 1, "b2", crc=66)
 
 
-@PLANTED.violation("two leaders wrote in one leader epoch", "b3", "CRC 66")
+@violation("two leaders wrote in one leader epoch", "b3", "CRC 66")
 def other_bytes_that_a_former_process_had(story: Story) -> None:
     """They are gone at the end."""
     write(story, 5, 1, "b3", crc=66)
@@ -475,17 +663,17 @@ def other_bytes_that_a_former_process_had(story: Story) -> None:
     write(story, 5, 1, "b3")
 
 
-@PLANTED.violation("2 leaders in leader epoch 1", "b2 answered operation", "b3 answered operation")
+@violation("2 leaders in leader epoch 1", "b2 answered operation", "b3 answered operation")
 def two_nodes_answer_in_one_epoch(story: Story) -> None:
     fetch(story, 6, 1, "b3")
 
 
-@PLANTED.violation("2 leaders in leader epoch 1", "b2 answered operation", "b1 appended at offset")
+@violation("2 leaders in leader epoch 1", "b2 answered operation", "b1 appended at offset")
 def one_appends_where_another_answers(story: Story) -> None:
     appends(story, "b1", 1)
 
 
-@PLANTED.violation("2 leaders in leader epoch 7", "b1 appended at offset 9", "b3 appended")
+@violation("2 leaders in leader epoch 7", "b1 appended at offset 9", "b3 appended")
 def two_nodes_append_in_one_epoch(story: Story) -> None:
     appends(story, "b1", 7)
     appends(story, "b3", 7)

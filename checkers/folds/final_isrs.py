@@ -1,0 +1,68 @@
+"""Who was in a partition's ISR, and led it, when all was read at the end."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from checkers.folds.disk_logs import committed_on_disks
+from checkers.folds.in_sync import Settings
+from checkers.folds.replica_logs import Partition
+from checkers.folds.shown_ends import leaders_word
+from checkers.folds.values import partitions_shown, topic_answer
+from framework.evidence.changes import PartitionState, TopicDeletionBegun, TopicRemoved
+from framework.evidence.kinds import Evidence
+from framework.evidence.run_events import RunEvents
+from framework.history.pairing import Operation
+
+
+@dataclass(frozen=True, slots=True)
+class FinalIsr:
+    """Who was in sync when all was read, who led in which epoch, and the topic's name. `read`: what
+    shows it, or with which `record` the committed log ended then."""
+
+    members: Sequence[int]
+    leader: int
+    epoch: int
+    read: Operation
+    topic: str
+    record: PartitionState | None = None
+
+    def __str__(self) -> str:
+        by = f"by operation {self.read.index}"
+        return by if self.record is None else f"{by} and the record at offset {self.record.offset}"
+
+    @property
+    def records(self) -> list[Evidence]:
+        return [] if self.record is None else [self.record]
+
+
+Isrs: TypeAlias = Mapping[Partition, FinalIsr]
+
+
+def final_isrs(events: RunEvents) -> tuple[Isrs, str]:
+    """By the last linearizable read of each in the final phase; of others by the committed log on
+    disks, up to where it went when an observer was last told that; and why that is not known."""
+    found, why = _isrs_on_disk(events)
+    for each in events.operations:
+        if each.f == "describe" and each.ok and each.phase == "final" and each.result:
+            for shown in partitions_shown(each):
+                key = str(topic_answer(each)["topic_id"]), shown["partition"]
+                leads = shown["leader"], shown["leader_epoch"]
+                found[key] = FinalIsr(shown["isr"], *leads, each, str(each.key))
+    return found, why
+
+
+def _isrs_on_disk(events: RunEvents) -> tuple[dict[Partition, FinalIsr], str]:
+    left = committed_on_disks(events)
+    final = [each for each in leaders_word(events, left) if each.operation.phase == "final"]
+    if not final:
+        return {}, left.why or "no observer was told at the end how far it was committed"
+    settings, found = Settings.of(events), dict[Partition, FinalIsr]()
+    for record in left.records:
+        match record:
+            case PartitionState(leader=leader, leader_epoch=epoch) if record.offset < final[-1].end:
+                topic, read = settings.topics.get(record.topic_id, ""), final[-1].operation
+                found[record.key] = FinalIsr(record.isr, leader, epoch, read, topic, record)
+            case TopicDeletionBegun() | TopicRemoved():
+                found = {key: isr for key, isr in found.items() if key[0] != record.topic_id}
+    return {key: isr for key, isr in found.items() if not settings.unclean(key[0])}, ""
