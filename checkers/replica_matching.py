@@ -14,6 +14,7 @@ run ends. Where logs begin that had records deleted, their disks say, too.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from checkers.folds.configured import OF_BROKERS, OF_TOPICS
@@ -59,6 +60,7 @@ FS: Final = (
     OF_BROKERS,
 )
 READ: Final = "linearizable-topic-read"
+UNSURE: Final = "nobody can tell for certain which replicas are in sync at the end"
 
 SAME_BATCHES: Final = Clause(
     name="same-batches",
@@ -130,7 +132,8 @@ def replica_matching(events: RunEvents) -> Outcome:
     compared, findings = _same_batches(events, logs, lives, isrs, why)
     disks, not_deleted = _deleted(events, logs, lives, isrs)
     marks, above = above_the_leaders(events, isrs, _nodes_read(events), _final(events, lives))
-    looked_up, other_epochs = epochs_written_down(events, logs)
+    kept = partial(_kept_of, events, isrs)
+    looked_up, other_epochs = epochs_written_down(events, logs, kept)
     batches, two_batches = _one_batch(on_disk(events, PartitionAppended))
     leads, two_leaders = _one_leader([*_answering(events, lives), *_appending(events)])
     counts: dict[str, Count] = {
@@ -141,6 +144,8 @@ def replica_matching(events: RunEvents) -> Outcome:
         ONE_BATCH.name: batches,
         ONE_LEADER.name: leads,
     }
+    if why and unable(events.plan, READ):
+        counts[WATERMARKS.name] = f"{UNSURE}: {why}"
     found = [
         *(replace(each, clause=WATERMARKS.name) for each in above),
         *(replace(each, clause=EPOCHS.name) for each in other_epochs),
@@ -185,7 +190,7 @@ def _same_batches(
     if not reported:
         return "clients were told of no record that is committed", []
     if why and unable(events.plan, READ):
-        return f"nobody can tell for certain which replicas are in sync at the end: {why}", []
+        return f"{UNSURE}: {why}", []
     seen = 0
     findings: list[Finding] = []
     whole, nodes = not unhealed(events.faults), _nodes_read(events)
@@ -197,7 +202,7 @@ def _same_batches(
             continue
         high = max(known, key=lambda each: each.offset)
         members = list(_members(nodes, logs.get(key, {}), isr.members))
-        kept = _kept_from(events, f"{isr.topic}/{key[1]}", isr.topic)
+        kept = _kept_of(events, isrs, key)
         begin = min(kept, max((each.log.start for each in members), default=0))
         seen += _beside(each.log.between(begin, high.offset) for each in members)
         for each in members:
@@ -244,12 +249,14 @@ def _may_compact(events: RunEvents, topic: str) -> bool:
     return any("compact" in str(value) for _, value in asked)
 
 
-def _kept_from(events: RunEvents, partition: str, topic: str) -> float:
+def _kept_of(events: RunEvents, isrs: Isrs, key: Partition) -> float:
     """Below where records of a partition may have been removed: by what settings let brokers do,
-    or deletes that were not refused."""
-    if may_remove(events.plan, _configuring(events, topic)):
+    or deletes that were not refused. All of one whose name is not known."""
+    topic = isrs[key].topic if key in isrs else ""
+    if not topic or may_remove(events.plan, _configuring(events, topic)):
         return float("inf")
-    return may_be_removed(each for each in events.operations if str(each.key) == partition)
+    name = f"{topic}/{key[1]}"
+    return may_be_removed(each for each in events.operations if str(each.key) == name)
 
 
 def _configuring(events: RunEvents, topic: str) -> list[Operation]:

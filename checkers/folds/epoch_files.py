@@ -5,7 +5,7 @@ contradicts the batches beside it loses or keeps the wrong ones at the next fail
 an epoch down before its first batch (UnifiedLog, LeaderEpochFileCache.assign).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from checkers.folds.replica_logs import Logs, Partition, ReplicaLog
@@ -15,9 +15,12 @@ from framework.evidence.run_events import RunEvents
 from framework.plugins.checker import Count, Finding
 
 
-def epochs_written_down(events: RunEvents, logs: Logs) -> tuple[Count, list[Finding]]:
+def epochs_written_down(
+    events: RunEvents, logs: Logs, kept_from: Callable[[Partition], float]
+) -> tuple[Count, list[Finding]]:
     """Batches of another epoch than the file beside their log says, and how many were looked up.
-    One finding a log."""
+    One finding a log. `kept_from`: below which records may have been removed: the file is cut off
+    there at once, while files of records stay until they are due."""
     compared, findings, files = 0, list[Finding](), False
     for key, own in sorted(logs.items()):
         for node, log in sorted(own.items()):
@@ -27,16 +30,19 @@ def epochs_written_down(events: RunEvents, logs: Logs) -> tuple[Count, list[Find
             files = True
             if state.torn or state.wrong:
                 continue  # what was read of the log is not all of it
-            batches = _kept(log, state)
+            batches = _kept(log, state, kept_from(key), state.epochs)
             compared += len(batches)
             findings += _first(_wrong(key, node, state.epochs, batches, state))
     return compared if files else "nodes write no leader epochs down beside their logs", findings
 
 
-def _kept(log: ReplicaLog, state: PartitionLogOnDisk) -> list[PartitionAppended]:
-    """Batches from where the log begins on; where records were deleted, it may begin within one."""
+def _kept(
+    log: ReplicaLog, state: PartitionLogOnDisk, kept: float, epochs: tuple[EpochStart, ...]
+) -> list[PartitionAppended]:
+    """Batches that nothing can have removed, and of the others those of which an epoch is there."""
+    first = epochs[0].start_offset if epochs else float("inf")
     own = sorted(log.batches.items())
-    return [each for _, each in own if each.end_offset > state.start_offset]
+    return [each for base, each in own if base >= state.start_offset and base >= min(kept, first)]
 
 
 def _first(found: Iterator[Finding]) -> list[Finding]:
@@ -59,8 +65,7 @@ def _wrong(
                 evidence=[state],
             )
     for batch in batches:
-        at = max(batch.base_offset, state.start_offset)
-        said = [each.epoch for each in epochs if each.start_offset <= at]
+        said = [each.epoch for each in epochs if each.start_offset <= batch.base_offset]
         if not said or said[-1] != batch.epoch:
             yield finding(
                 f"{where}: the batch at offset {batch.base_offset} is of leader epoch "

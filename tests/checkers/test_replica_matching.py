@@ -174,12 +174,13 @@ def marks(story: Story) -> None:
         mark(story, node, end)
 
 
-def written_down(*epochs: tuple[int, int], start: int = 0, **state: Any) -> Story:
+def written_down(*epochs: tuple[int, int], start: int = 0, deleted: int = 0, **state: Any) -> Story:
     """As epochs are beside the log of b2, which are those of its batches unless something else is
-    said; beside the others they are right."""
+    said; beside the others they are right. `deleted`: so many records, of which its file still has
+    those."""
     story = clean()
-    if start:
-        story.op("delete-records", "t/0", {"before": start}, type="info")
+    if start or deleted:
+        story.op("delete-records", "t/0", {"before": start or deleted}, type="info")
     for node, end in (("b1", 6), ("b3", 5)):
         lies(story, node, end, epochs=((0, 0), (1, 4)))
     lies(story, "b2", 6, start=start, epochs=epochs or ((0, start), (1, 4)), **state)
@@ -521,6 +522,8 @@ def epochs_that_go_back_behind_the_end(story: Story) -> None:
         (lambda: written_down(), 17),
         (lambda: written_down((0, 0), (1, 4), (2, 6)), 17),
         (lambda: written_down((0, 3), (1, 4), start=3), 14),
+        (lambda: written_down((0, 3), (1, 4), deleted=3), 14),
+        (lambda: written_down((1, 4), deleted=4), 13),
         (lambda: written_down((9, 0), torn=True), 11),
         (lambda: written_down((9, 0), wrong="a batch whose CRC is another"), 11),
     ],
