@@ -12,9 +12,9 @@ Each clause wants to have heard of every node of the plan. Where nodes report no
 as those of Apache Kafka, their logs and how their processes ended are judged.
 """
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Final
 
 from checkers.folds.peace import FOREVER_NS
@@ -333,23 +333,42 @@ def _held(faults: Iterable[FaultRecord], node: str) -> list[tuple[int, int]]:
 
 
 def _never_back(events: RunEvents, boot_s: float) -> Iterator[Finding]:
-    """A node that was killed and started again, and did not come as far as its boot."""
+    """A node that was killed and started again, and did not come as far as its boot before it was
+    killed anew, or the run was over: it told nothing all that time."""
     last_ns = max(map(earliest_ns, _reported(events)), default=0)
     for node, lives in incarnations(_reported(events)).items():
-        last = lives[-1][-1]
         killed = [each for each in events.faults if each.ends_processes and node in each.nodes]
-        since = max(killed, key=lambda each: each.since_ns, default=None)
-        if since is None or since.healed_ns is None:
-            continue
-        if events.machines.of_node(node).gave_ns(since.healed_ns, last_ns) < boot_s * 1e9:
-            continue
-        if latest_ns(lives[-1][0]) < since.since_ns and latest_ns(last) < since.healed_ns:
+        killed.sort(key=lambda each: each.since_ns)
+        for since, anew in zip_longest(killed, killed[1:]):
+            until_ns = last_ns if anew is None else anew.since_ns
+            if since.healed_ns is None or until_ns < since.healed_ns:
+                continue
+            idle = _outside_ns(
+                since.healed_ns,
+                until_ns,
+                _held(events.faults, node),
+                events.machines.of_node(node),
+            )
+            boot, before = _told_before(lives, until_ns)
+            if boot is None or before is None or idle < boot_s * 1e9:
+                continue
+            if latest_ns(boot) >= since.since_ns or latest_ns(before) >= since.healed_ns:
+                continue
+            when = "the end" if anew is None else "it was killed anew"
             yield finding(
-                f"{node} was killed and started again {(last_ns - since.healed_ns) / 1e9:.0f} s "
-                f"before the end, and did not boot",
-                evidence=[last],
+                f"{node} was killed and started again {(until_ns - since.healed_ns) / 1e9:.0f} s "
+                f"before {when}, and did not boot",
+                evidence=[before],
                 clause=ENDS.name,
             )
+
+
+def _told_before(
+    lives: Sequence[Sequence[Evidence]], until_ns: int
+) -> tuple[Evidence | None, Evidence | None]:
+    """The last thing that a node may have told by then, and how the process that told it began."""
+    told = ((life[0], each) for life in reversed(lives) for each in reversed(life))
+    return next((each for each in told if earliest_ns(each[1]) <= until_ns), (None, None))
 
 
 class ProcessHealth(RunChecker):

@@ -248,11 +248,51 @@ def test_nodes_that_live_after_all_or_have_hardly_begun_are_waited_for() -> None
     story.boot("b2")
     story.now_ns = begin_ns
     story.event("b1", "state", offset=1, digest="d")
-    story.wait(12_000)
+    story.wait(5_000)
     story.inject(4, fault="kill", victims={"c2": {}})
-    story.wait(1_000)
+    story.wait(7_000)
     story.event("b3", "state", offset=1, digest="d")
     assert not_booted(story) == ["c3"]
+
+
+def killed_twice(*, between_ms: int, **other: Any) -> Story:
+    """b1, which tells nothing of its process between; and in the end it boots."""
+    story = clean()
+    story.inject(3, fault="kill", victims={"b1": {}}, lasts_ms=2_000)
+    begin_ns = story.now_ns
+    if other:
+        story.inject(9, lasts_ms=between_ms - 1_000, **other)
+    story.now_ns = begin_ns
+    story.wait(between_ms)
+    story.inject(4, fault="kill", victims={"b1": {}}, lasts_ms=2_000)
+    story.boot("b1")
+    story.wait(12_000)
+    tick(story, *NODES)
+    return story
+
+
+def test_who_is_killed_anew_has_booted_by_then() -> None:
+    """A process that lives for long between two kills tells something; not one that hardly lived,
+    or was held all the while."""
+    assert not_booted(killed_twice(between_ms=12_000)) == ["b1"]
+    assert not_booted(killed_twice(between_ms=9_000)) == []
+    held = killed_twice(between_ms=15_000, fault="pause", victims={"b1": {}})
+    assert not_booted(held) == []
+    other = killed_twice(between_ms=15_000, fault="pause", victims={"b2": {}})
+    assert not_booted(other) == ["b1"]
+
+
+def test_who_told_anything_between_two_kills_lived() -> None:
+    story = clean()
+    story.inject(3, fault="kill", victims={"b1": {}}, lasts_ms=2_000)
+    story.wait(3_000)
+    story.event("b1", "state", offset=1, digest="d")
+    story.wait(12_000)
+    story.inject(4, fault="kill", victims={"b1": {}}, lasts_ms=2_000)
+    story.boot("b1")
+    story.wait(12_000)
+    tick(story, *NODES)
+    assert not_booted(story) == []
 
 
 def test_what_a_node_told_while_it_was_being_killed_is_no_boot() -> None:
@@ -544,6 +584,15 @@ PLANTED = Plants.of(
         "stall beside a paused node": (
             "b1's data loop stood still for 1500 ms",
             stalls_while_another_is_paused,
+        ),
+        "silence from a kill to the next": (
+            "b1 was killed and started again 12 s before it was killed anew, and did not boot",
+            lambda story: (
+                story.inject(3, fault="kill", victims={"b1": {}}, lasts_ms=2_000),
+                story.wait(12_000),
+                story.inject(4, fault="kill", victims={"b1": {}}, lasts_ms=2_000),
+                story.boot("b1"),
+            ),
         ),
         "b1 was killed and started again 12 s before the end, and did not boot": lambda story: (
             story.inject(3, fault="kill", victims={"b1": {}}),
