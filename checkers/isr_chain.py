@@ -85,7 +85,7 @@ CLEAN: Final = Clause(
     name="clean-election",
     says="A leader was in the ISR before it was elected, or among those that may lead once that is "
     "empty (KIP-966), unless unclean elections are allowed",
-    compares="leaderships that records give",
+    compares="leaderships that records give, the first ones of a topic's partitions together",
     floor=2,
     because="a topic's first leaders, and one more",
     sources=(DISKS, EVENTS),
@@ -153,7 +153,7 @@ def isr_chain(events: RunEvents) -> Outcome:
     by_clause: dict[str, Count] = {
         CHAIN.name: counts.chain + CHAIN.sightings(counts.answers),
         REQUESTS.name: requests_known(counts, events),
-        CLEAN.name: counts.elections,
+        CLEAN.name: CLEAN.count(CLEAN.sightings(counts.elections), one_occasion(events)),
         JOINS.name: joins_known(counts, events),
         MEMBERS.name: members_known(counts, events),
         ENOUGH.name: short,
@@ -252,7 +252,7 @@ class Judge:
             leader, isr = link.state.leader, link.state.isr
             elected = before is None or leader != before.state.leader
             if leader != NO_LEADER and elected:
-                self.counts.elections += 1
+                self.counts.elections.append(key[0] if before is None else (key, link.offset))
                 electors = isr if before is None else self._may_lead(before, link)
                 if electors and leader not in electors and not self.settings.unclean(key[0]):
                     yield finding(

@@ -38,7 +38,7 @@ from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
 from framework.plugins.capabilities import OR
-from framework.plugins.checker import CLIENTS, Clause, Finding
+from framework.plugins.checker import CLIENTS, Clause, Count, Finding
 
 ONE_STEP: Final = Clause(
     name="one-step",
@@ -97,9 +97,9 @@ def isr_linearizability(events: RunEvents) -> Outcome:
         *_unasked(changes, shown, steps),
     ]
     accepted = sum(change.ok for change in changes)
-    counts = {
+    counts: dict[str, Count] = {
         ONE_STEP.name: accepted,
-        NEVER_BACK.name: max(len(shown) - 1, 0),
+        NEVER_BACK.name: NEVER_BACK.seen(each.operation.index for each in shown[1:]),
         ASKED.name: len(steps),
     }
     return weighed(counts, findings, {"changes_ok": accepted, "changes": len(changes)}, part=True)

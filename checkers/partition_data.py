@@ -75,6 +75,8 @@ FS: Final = (*DATA, PRODUCERS, LOGS, *READS, *MOVES, *LIVES, OF_TOPICS, OF_BROKE
 LOST_POWER: Final = "brokers lost power, and with it what they had told of"
 NO_SIZE: Final = "no broker told how large its log is"
 NO_PRODUCER: Final = "no leader told of a producer"
+IN_VAIN: Final = 5
+"""Questions that may all have met a fault, or a busy machine."""
 TRIES: Final = 3
 """So many answers without a record, or failures, are no accident of a moment: whoever reads at the
 end waits some seconds for each."""
@@ -244,6 +246,8 @@ def partition_data(events: RunEvents) -> Outcome:
     deleted = any(each.f == "delete" and not each.failed for each in events.operations)
     limits = list(answered_limits(operations))
     deletes = Deletes.of(events, operations)
+    # Without an epoch an end binds no other, and is held against the last read alone.
+    bound = [each for each in limits if last or each.limit == "begin" or each.epoch is not None]
     told, there_again = undone(limits, deletes)
     late = [each for each in fetches if each.records and fetched(each.operation).get("log_start")]
     findings = [
@@ -298,9 +302,9 @@ def partition_data(events: RunEvents) -> Outcome:
             len(acknowledged) - len(unread) + len(unplaced) - len(nowhere),
             len(acknowledged) + len(unplaced),
         ),
-        IN_ORDER.name: IN_ORDER.sightings(successions(fetches)),
-        WRITTEN.name: len(read),
-        LIMITS.name: len(limits) - len({each.limit for each in limits}),
+        IN_ORDER.name: IN_ORDER.seen(successions(fetches)),
+        WRITTEN.name: WRITTEN.seen(claim.operation.index for claim in read),
+        LIMITS.name: len(bound) - len({each.limit for each in bound}),
         DELETED.name: told + len(late) or "no log began late, and no delete was known to anybody",
         TOLD_SIZES.name: sizes,
         TOLD_PRODUCERS.name: producers,
@@ -585,7 +589,17 @@ def _reports(events: RunEvents) -> tuple[Count, Count, list[Finding]]:
         *(replace(each, clause=TOLD_SIZES.name) for each in of_sizes),
         *(replace(each, clause=TOLD_PRODUCERS.name) for each in of_producers),
     ]
-    return sizes or NO_SIZE, producers or NO_PRODUCER, findings
+    return (
+        TOLD_SIZES.seen(sizes) or (0 if _in_vain(events, LOGS) else NO_SIZE),
+        producers or (0 if _in_vain(events, PRODUCERS) else NO_PRODUCER),
+        findings,
+    )
+
+
+def _in_vain(events: RunEvents, f: str) -> bool:
+    """Whether nobody answered, though it was asked often enough."""
+    asked = [each for each in events.operations if each.f == f]
+    return len(asked) >= IN_VAIN and not any(each.ok for each in asked)
 
 
 class PartitionData(RunChecker):

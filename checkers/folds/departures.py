@@ -24,7 +24,6 @@ from framework.evidence.machine import Machine
 from framework.evidence.run_events import RunEvents, settle_marks, settled, unhealed
 from framework.history.pairing import FINAL, Operation
 from framework.plugins.checker import Finding
-from framework.plugins.outcomes import CLIENT_TIMED_OUT
 
 LIFE_CYCLES: Final = ("start", "restart", "bounce", "replace", "drain", "kill")
 """Operations on a broker's process, by its key."""
@@ -197,7 +196,7 @@ def refused_beside(
     how many of them were refused, and the partitions that refused most of theirs for too long."""
     by_key: dict[str, list[Operation]] = defaultdict(list)
     for operation in events.operations:
-        if operation.f == "produce" and _was_answered(operation):
+        if operation.f == "produce" and _has_ended(operation):
             by_key[str(operation.key)].append(operation)
     machine, heirs = events.machines.cluster, Heirs.of(events)
     tried, refused, findings = 0, 0, []
@@ -294,10 +293,9 @@ def _refused(
     )
 
 
-def _was_answered(operation: Operation) -> bool:
-    """What nobody answered in time may be the machine's fault."""
-    ended = operation.invoked_ns is not None and operation.completed_ns is not None
-    return ended and operation.error_code != CLIENT_TIMED_OUT
+def _has_ended(operation: Operation) -> bool:
+    """Also one that nobody answered in time: what the machine took of that is not counted."""
+    return operation.invoked_ns is not None and operation.completed_ns is not None
 
 
 def _longest(operations: Iterable[Operation]) -> Outage:

@@ -1,5 +1,6 @@
 """How much of a run's ISR changes there was to compare, or why there was nothing."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from checkers.folds.brokers import ISR_FS, LIFE_FS, nothing_done
@@ -23,7 +24,8 @@ class Counts:
     accepted_known: int = 0
     accepted_owed: int = 0
     """Those whose record is there, or nothing excuses that it is not."""
-    elections: int = 0
+    elections: list[Hashable] = field(default_factory=list)
+    """A topic, for the first leader of each of its partitions; of others partition and record."""
     joins: int = 0
     joins_known: int = 0
     joined: int = 0

@@ -1,7 +1,7 @@
 """What brokers tell anybody of partitions: replicas that do not come back, and nobody who leads."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -76,7 +76,16 @@ def all_in_sync(events: RunEvents, quiet: Sequence[Quiet], recovery_ns: int) -> 
         if machine.gave_ns(*span_ns(streak[0].operation, streak[-1].operation)) >= recovery_ns
     ]
     compared = ALL_IN_SYNC.sightings(each.operation.index for _, own in answers for each in own)
-    return compared if compared >= ALL_IN_SYNC.floor else NO_PARTITIONS, findings
+    asked = list(_asked(events.observations, quiet))
+    silent = bool(asked) and not any(each.ok for each in asked)
+    return compared if silent else ALL_IN_SYNC.count(compared, NO_PARTITIONS), findings
+
+
+def _asked(observations: Iterable[Operation], quiet: Sequence[Quiet]) -> Iterator[Operation]:
+    """Questions for topics in peace."""
+    for each in observations:
+        if each.f == TOPICS and any(peace.holds(each) for peace in quiet):
+            yield each
 
 
 def _lacks(number: int, each: Partition) -> bool:

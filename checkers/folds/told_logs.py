@@ -42,24 +42,24 @@ MOST_BYTES: Final = 128
 
 
 def by_key(answers: Iterable[Operation]) -> Iterator[Operation]:
-    """What each answer about logs tells of each partition that it was asked of."""
+    """What each answer about logs tells of each partition that it was asked of; questions that were
+    not answered, too."""
     for each in answers:
-        if each.ok:
-            for key in log_dirs(each)["keys"]:
-                own = [log for log in logs_told(each) if log["key"] == key]
-                yield replace(each, key=key, result=own)
+        for key in log_dirs(each)["keys"]:
+            own = [log for log in logs_told(each) if log["key"] == key] if each.ok else None
+            yield replace(each, key=key, result=own)
 
 
-def told_sizes(events: RunEvents, key: str) -> tuple[int, list[Finding]]:
-    """How many answers could be held against something. `events`: what was done with the partition
-    `key`, all reads of its topic, and all that moves partitions."""
+def told_sizes(events: RunEvents, key: str) -> tuple[list[int], list[Finding]]:
+    """The operations whose answers could be held against something. `events`: what was done with
+    the partition `key`, all reads of its topic, and all that moves partitions."""
     ids = ids_in(events.plan, BROKER)
     answers = sorted(
-        (each for each in events.operations if each.f == LOGS and each.node in ids),
+        (each for each in events.operations if each.f == LOGS and each.ok and each.node in ids),
         key=lambda each: each.index,
     )
     if not answers:
-        return 0, []
+        return [], []
     replicas = _Replicas.of(events, key)
     sent = sorted(each.index for each in events.operations if each.f == "produce")
     findings = [
@@ -71,7 +71,7 @@ def told_sizes(events: RunEvents, key: str) -> tuple[int, list[Finding]]:
     in_sync = [each for node, each in last.items() if ids[node] in replicas.in_sync]
     held = _held(events.operations) if in_sync else {}
     findings += [found for each in in_sync for found in _lacking(each, held)]
-    return len(answers) + len(in_sync), findings
+    return [each.index for each in (*answers, *in_sync)], findings
 
 
 # --- who has a log ------------------------------------------------------------------------

@@ -4,13 +4,15 @@
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from framework.checking.findings import compared
 from framework.checking.keyed import NOTHING
 from framework.plugins import registry
-from framework.plugins.checker import CLIENTS, Checker, Clause, Count
+from framework.plugins.checker import CLIENTS, OTHERS, Checker, Clause, Count
 from framework.verdict import Verdict
 
 Row = Mapping[str, Any]
@@ -75,7 +77,7 @@ def nothing_seen(results: Sequence[ClauseResult]) -> str:
 
 
 def _held(clause: Clause, count: Count, broken: bool) -> ClauseResult:
-    compared, asked, note = _read(count)
+    compared, asked, note = _read(clause, count)
     floor = max(clause.floor, asked)
     verdict: Verdict | None = Verdict.VALID
     if broken:
@@ -98,28 +100,44 @@ def _held(clause: Clause, count: Count, broken: bool) -> ClauseResult:
     )
 
 
-def _read(count: Count) -> tuple[int, int, str]:
+def _read(clause: Clause, count: Count) -> tuple[int, int, str]:
     """How many were compared, how many this run must have, and why there was no occasion."""
-    if isinstance(count, str):
-        return 0, 0, count
-    return (count, 0, "") if isinstance(count, int) else (*count, "")
+    match count:
+        case str():
+            return 0, 0, count
+        case int():
+            return count, 0, ""
+        case Mapping():
+            enough = clause.enough(count)
+            return enough if enough < clause.floor else sum(count.values()), 0, ""
+    return (*count, "")
 
 
 def _added(clauses: Sequence[Clause], rows: Sequence[Row]) -> dict[str, Count]:
-    """A part of a run that gave no occasion is none of the whole's."""
     total: dict[str, Count] = {}
     for row in rows:
         found = row.get("clauses")
         counts = {clauses[0].name: row["seen"]} if not found else json.loads(found)
         for name, count in counts.items():
-            before = total.get(name, count)
-            if name in total and not isinstance(count, str):
-                compared, asked, _ = _read(count)
-                more, also, _ = _read(before)
-                total[name] = (compared + more, asked + also)
-            else:
-                total[name] = before
+            total[name] = _and(total[name], count) if name in total else count
     return total
+
+
+def _and(one: Count, other: Count) -> Count:
+    """Of two parts of a run. One that gave no occasion is none of the whole's."""
+    if isinstance(one, str) or isinstance(other, str):
+        return one if isinstance(other, str) else other
+    if isinstance(one, Mapping) or isinstance(other, Mapping):
+        both = Counter[str]()
+        for each in (one, other):
+            both.update(each if isinstance(each, Mapping) else {OTHERS: compared(each)})
+        return both
+    (compared_one, asked), (compared_other, also) = map(_pair, (one, other))
+    return compared_one + compared_other, asked + also
+
+
+def _pair(count: int | Sequence[int]) -> tuple[int, int]:
+    return (count, 0) if isinstance(count, int) else (count[0], count[1])
 
 
 # --- as documentation ---------------------------------------------------------------------

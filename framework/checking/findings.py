@@ -66,6 +66,18 @@ def concluded(
     return judged(seen, ordered[:MAX_FINDINGS], numbers)
 
 
+def compared(count: Count) -> int:
+    """How many comparisons it tells of."""
+    match count:
+        case int():
+            return count
+        case Mapping():
+            return sum(count.values())
+        case (number, _):
+            return int(number)
+    return 0
+
+
 def weighed(
     clauses: Mapping[str, Count],
     findings: Sequence[Finding],
@@ -75,7 +87,6 @@ def weighed(
 ) -> Outcome:
     """What a rule found, and how much it compared for each of its clauses: whether that is enough
     is for the engine to say, which adds up all parts of a run. The rest as in `concluded`."""
-    counts = [each for each in clauses.values() if not isinstance(each, str)]
-    seen = sum(each if isinstance(each, int) else each[0] for each in counts)
+    seen = sum(compared(each) for each in clauses.values())
     found = concluded(seen, findings, figures, part=part)
     return replace(found, clauses=clauses)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
+from framework.checking.findings import compared
 from framework.checking.observed import system_of
 from framework.checking.results import CheckerResult, KeyedFinding
 from framework.errors import UsageError
@@ -53,7 +54,7 @@ def _without(row: Row, clauses: Sequence[Clause], unmade: Mapping[str, str]) -> 
     kept = [each for each in found if _named(each.get("clause") or "", clauses) not in unmade]
     alone = {clauses[0].name: row["seen"]}
     counts = json.loads(row["clauses"]) if row.get("clauses") else alone
-    gone = sum(_compared(count) for name, count in counts.items() if name in unmade)
+    gone = sum(compared(count) for name, count in counts.items() if name in unmade)
     without = {
         "findings": json.dumps(kept),
         "clauses": json.dumps({**counts, **unmade}),
@@ -64,13 +65,6 @@ def _without(row: Row, clauses: Sequence[Clause], unmade: Mapping[str, str]) -> 
         without["verdict"] = (Verdict.UNKNOWN if cut else Verdict.VALID).value
         without["note"] = CUT if cut else row["note"]
     return {**row, **without}
-
-
-def _compared(count: Any) -> int:
-    """Of a `Count`, as JSON has it."""
-    if isinstance(count, str):
-        return 0
-    return int(count) if isinstance(count, int) else int(count[0])
 
 
 def attributed(

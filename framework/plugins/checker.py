@@ -35,11 +35,14 @@ EVENTS: Final = "events"
 """Contract: what nodes said of themselves as it happened. The weakest: a node that lies says so
 here."""
 
-Count: TypeAlias = int | tuple[int, int] | str
+Count: TypeAlias = int | tuple[int, int] | str | Mapping[str, int]
 """Of a clause in one run: how many comparisons were made, each of which could have broken it; with
-a second number, how many this run must have, as where every node of the plan has to be heard; or
-why the run gave no occasion to make one. That must rest on what clients, the plan or the ledger
-say: a silent node is no occasion missed, it is a count of 0."""
+a second number, how many this run must have, as where every node of the plan has to be heard; by
+what each was a sighting of (`Clause.seen`); or why the run gave no occasion to make one. That must
+rest on what clients, the plan or the ledger say: a silent node is no occasion missed, it is a count
+of 0."""
+OTHERS: Final = ""
+"""In a count by sightings: comparisons of further sightings than are needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +54,7 @@ class Clause:
     says: what holds, as a sentence.
     compares: what is counted, as words that follow a number: "votes in an epoch".
     floor: so many of them at least; never 1, for nothing is shown by one sighting: an answer, a
-        record, an injection, whatever it shows, does not fill it (`sightings`).
+        record, an injection, whatever it shows, does not fill it (`sightings`, `seen`).
     because: why so many, and no more.
     sources: the contracts that it is judged by, the most trusted first.
     blind: what would break it and is not seen; empty if nothing is known.
@@ -69,6 +72,21 @@ class Clause:
         """How much was compared; for each comparison: what it is a sighting of. No sighting makes
         up for more than half of what is enough."""
         return sum(min(each, self.floor // 2) for each in Counter(compared).values())
+
+    def seen(self, compared: Iterable[Hashable]) -> Mapping[str, int]:
+        """Likewise, of one part of a run: so that what is a sighting of several parts, as an answer
+        about several partitions, is one of the run. As many sightings as are enough are told."""
+        counts = Counter(map(str, compared))
+        found = dict(counts.most_common(self.floor))
+        others = counts.total() - sum(found.values())
+        return found | {OTHERS: others} if others else found
+
+    def enough(self, seen: Mapping[str, int]) -> int:
+        """What such a count, of all parts, comes to."""
+        return sum(
+            number if each == OTHERS else min(number, self.floor // 2)
+            for each, number in seen.items()
+        )
 
     def count(self, compared: int, why: str) -> Count:
         """What was compared; where that is below the floor because there was no occasion, why."""

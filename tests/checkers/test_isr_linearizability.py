@@ -7,7 +7,7 @@ import pytest
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judging import assert_unknown, judged
+from judging import assert_unknown, clause_of, judged
 from planted_isr import changed
 from planted_runs import OTHER, TOPIC, Story, accepted, assert_invalid, assert_valid, change, shown
 
@@ -17,6 +17,7 @@ from framework.checking.keyed import outcome_row
 from framework.checking.live import clauses_so_far
 from framework.history.pairing import Operation
 from framework.plugins.capabilities import unmet
+from framework.plugins.checker import OTHERS
 from framework.verdict import Verdict
 
 
@@ -40,7 +41,8 @@ def test_what_is_compared() -> None:
     story.describe("t", shown(6, [5], leader=5, leader_epoch=3))
     found = judge_partition(story.run_events())
     assert_valid(found)
-    assert found.clauses == {"one-step": 2, "never-back": 5, "asked-for": 3}
+    never_back = {"2": 1, "4": 1, OTHERS: 3}
+    assert found.clauses == {"one-step": 2, "never-back": never_back, "asked-for": 3}
 
 
 @pytest.mark.parametrize("many", [1, 2])
@@ -84,7 +86,7 @@ def test_partition_that_no_answer_shows() -> None:
     story.alter(0, [4, 5], type="fail", error="NOT_LEADER")
     assert judge_partition(story.run_events()).clauses == {
         "one-step": 0,
-        "never-back": 0,
+        "never-back": {},
         "asked-for": 0,
     }
 
@@ -394,3 +396,12 @@ def test_a_version_may_change_who_is_eligible_alone(
     findings = [each.message for each in judge_partition(story.run_events()).findings]
     assert bool(findings) is not right
     assert all("repeats version 1" in each for each in findings)
+
+
+def test_one_answer_about_two_partitions_is_one_sighting() -> None:
+    """Nothing is shown by one sighting, whatever it shows."""
+    story = Story()
+    for verdict in (None, Verdict.UNKNOWN, Verdict.VALID):
+        story.describe("t", shown(0, [4, 5, 6]), shown(0, [4, 5, 6], partition=1))
+        clause = clause_of(judged(IsrLinearizability(), story), "never-back")
+        assert verdict is None or clause.verdict is verdict
