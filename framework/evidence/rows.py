@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from framework.evidence.columns import Column, as_column, stacked
 from framework.evidence.kinds import DISK, Evidence
 from framework.evidence.schemas import rows_of
 
@@ -180,6 +181,24 @@ class EvidenceRows(Sequence[Kind], Generic[Kind]):
             of_kind = of_table == number
             found[of_kind] = own.tables[number].column(name).to_numpy()[rows[of_kind]]
         return found
+
+    def column(self, name: str) -> Column:
+        """A field of each, NULL where its kind has none of that name."""
+        own = self._columns
+        used, number = np.unique(own.table[self._places], return_inverse=True)
+        tables = [own.tables[each] for each in used.tolist()]
+        if not tables:
+            return pa.nulls(0)
+        there = [
+            as_column(each.column(name)) if name in each.column_names else pa.nulls(len(each))
+            for each in tables
+        ]
+        starts = np.cumsum([0, *map(len, tables[:-1])])
+        return stacked(there).take(pa.array(starts[number] + own.row[self._places]))
+
+    def at(self, rows: npt.NDArray[np.int64]) -> list[Kind]:
+        """Those with these numbers here, as objects."""
+        return self._made(self._places[rows])
 
     def firsts(self, name: str) -> "EvidenceRows[Kind]":
         """Of each number that the field is, the first that has it."""
