@@ -10,10 +10,12 @@ leader may give them anew (KIP-631, KIP-730).
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeAlias
+
+import numpy as np
 
 from checkers.folds.committed_log import once_each
 from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
@@ -46,6 +48,7 @@ from framework.evidence.kinds import (
     SnapshotWritten,
     either_of,
 )
+from framework.evidence.relations import Relation, relation, relation_of
 from framework.evidence.run_events import (
     RunEvents,
     from_no_disk,
@@ -60,16 +63,15 @@ from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Co
 TOPIC_FS: Final = ("create", "describe", "follow", "metadata")
 FS: Final = (*TOPIC_FS, "heartbeat", "produce")
 
-NamesEpoch = (
-    BrokerRegistered
-    | BrokerUnregistered
-    | BrokerFenced
-    | BrokerUnfenced
-    | BrokerLeaving
-    | ProducerIdsGiven
-    | LeaseGranted
+NAMES_EPOCH: Final = (
+    BrokerRegistered,
+    BrokerUnregistered,
+    BrokerFenced,
+    BrokerUnfenced,
+    BrokerLeaving,
+    ProducerIdsGiven,
 )
-"""What says whose a broker epoch is."""
+"""Records that say whose a broker epoch is."""
 
 TOPICS: Final = Clause(
     name="topic-ids",
@@ -127,64 +129,49 @@ VOTERS: Final = Clause(
 )
 
 
+Witness: TypeAlias = Evidence | Operation
+
+
 @dataclass(frozen=True, slots=True)
-class Sighting:
-    """Somebody showed that `name` stands for `owner`."""
-
-    owner: Hashable
-    operations: tuple[Operation, ...] = ()
-    evidence: tuple[Evidence, ...] = ()
-
-
-@dataclass(slots=True)
 class Names:
-    """The sightings of one kind of identifier, of a clause; the first two owners of each."""
+    """Who showed what identifiers of one kind stand for, of a clause. `name`, `owner`: the columns
+    that an identifier, and what it stands for, are made of; `words`: how a finding says `owner`."""
 
     kind: str
     clause: Clause
-    first: dict[Hashable, Sighting] = field(default_factory=dict)
-    second: dict[Hashable, Sighting] = field(default_factory=dict)
-    seen: int = 0
-
-    def add(self, name: Hashable, sighting: Sighting) -> None:
-        self.seen += 1
-        known = self.first.setdefault(name, sighting)
-        if known.owner != sighting.owner:
-            self.second.setdefault(name, sighting)
+    shown: Relation[Witness]
+    name: Sequence[str]
+    owner: Sequence[str]
+    words: str = "{}"
 
     @property
     def again(self) -> int:
         """Sightings beside the first of a name."""
-        return self.seen - len(self.first)
+        return len(self.shown) - len(self.shown.first(*self.name))
 
     def findings(self) -> Iterator[Finding]:
-        for name, other in self.second.items():
-            first = self.first[name]
+        """Of each name that has several owners, the first two."""
+        for first, other, *_ in self.shown.disagreeing(*self.name, on=self.owner):
+            name = [str(each) for each in self.shown.values(first, *self.name) if each != ""]
+            owners = [
+                self.words.format(*self.shown.values(row, *self.owner)) for row in (first, other)
+            ]
+            witnesses = self.shown.objects(np.array([first, other]))
             yield finding(
-                f"{self.kind} {_text(name)} is {_text(first.owner)} and {_text(other.owner)}",
-                [*first.operations, *other.operations],
-                [*first.evidence, *other.evidence],
+                f"{self.kind} {'/'.join(name)} is {owners[0]} and {owners[1]}",
+                [each for each in witnesses if isinstance(each, Operation)],
+                [each for each in witnesses if isinstance(each, Evidence)],
                 clause=self.clause.name,
             )
 
 
 def identity_uniqueness(events: RunEvents) -> Outcome:
     sure = committed_on_disks(events)
-    applied = from_no_disk(
-        events.of(
-            BrokerRegistered,
-            BrokerUnregistered,
-            BrokerFenced,
-            BrokerUnfenced,
-            BrokerLeaving,
-            ProducerIdsGiven,
-        )
-    )
-    committed = [*applied, *sure.records]
+    applied = from_no_disk(events.of(*NAMES_EPOCH))
     kinds = [
         _topic_ids(events),
         _topics_created(events),
-        _broker_epochs(events, committed),
+        _broker_epochs(events, applied, sure.records),
         _broker_processes(events),
         _entries(events),
         _partition_entries(events),
@@ -206,7 +193,7 @@ def identity_uniqueness(events: RunEvents) -> Outcome:
     compared = Counter({PRODUCERS.name: following + named, VOTERS.name: again})
     for kind in kinds:
         compared[kind.clause.name] += kind.again
-    figures = {kind.kind.replace(" ", "_"): kind.seen for kind in kinds}
+    figures = {kind.kind.replace(" ", "_"): len(kind.shown) for kind in kinds}
     return weighed(_counts(compared, events), findings, figures)
 
 
@@ -232,28 +219,19 @@ def _hardly_restarted(events: RunEvents) -> str:
     return "" if hit >= VOTERS.floor else "the ledger has not two ends of voters' processes"
 
 
-def _text(value: object) -> str:
-    if isinstance(value, tuple):
-        return "/".join(map(str, value))
-    return str(value)
-
-
 # --- topics -------------------------------------------------------------------------------
 
 
 def _topic_ids(events: RunEvents) -> Names:
     """An id is of one name."""
-    names = Names("topic id", TOPICS)
-    topics: Iterable[TopicCreated | TopicDeletionBegun] = events.of(
-        TopicCreated, TopicDeletionBegun
+    records = relation(events.of(TopicCreated, TopicDeletionBegun), "topic_id", "name")
+    answers = [each for each in events.operations if _shown_topic(each) is not None]
+    shown = relation_of(
+        answers,
+        topic_id=map(_shown_topic, answers),
+        name=(str(each.key) for each in answers),
     )
-    for each in topics:
-        names.add(each.topic_id, Sighting(each.name, evidence=(each,)))
-    for operation in events.operations:
-        topic_id = _shown_topic(operation)
-        if topic_id is not None:
-            names.add(topic_id, Sighting(operation.key, (operation,)))
-    return names
+    return Names("topic id", TOPICS, records.union(shown), ["topic_id"], ["name"])
 
 
 def _shown_topic(operation: Operation) -> str | None:
@@ -267,38 +245,44 @@ def _shown_topic(operation: Operation) -> str | None:
 
 def _topics_created(events: RunEvents) -> Names:
     """An id is of one creation: of one record, and of one create that was answered with it."""
-    names = Names("created topic", TOPICS)
-    for each in events.of(TopicCreated):
-        owner: Hashable = ("the record at offset", each.offset)
-        names.add(("log", each.topic_id), Sighting(owner, evidence=(each,)))
-    for operation in events.operations:
-        topic_id = _shown_topic(operation)
-        if operation.f == "create" and topic_id is not None:
-            owner = ("operation", operation.index)
-            names.add(("answered", topic_id), Sighting(owner, (operation,)))
-    return names
+    records = relation(events.of(TopicCreated), "topic_id", "offset").renamed(offset="place")
+    records = records.with_column("where", "log").with_column("what", "the record at offset")
+    creates = [
+        each for each in events.operations if each.f == "create" and _shown_topic(each) is not None
+    ]
+    answered = relation_of(
+        creates,
+        topic_id=map(_shown_topic, creates),
+        place=(each.index for each in creates),
+    )
+    answered = answered.with_column("where", "answered").with_column("what", "operation")
+    shown = records.union(answered)
+    return Names("created topic", TOPICS, shown, ["where", "topic_id"], ["what", "place"], "{}/{}")
 
 
 # --- brokers ------------------------------------------------------------------------------
 
 
-def _broker_epochs(events: RunEvents, committed: Iterable[Change]) -> Names:
+def _broker_epochs(events: RunEvents, applied: Iterable[Change], sure: Sequence[Change]) -> Names:
     """An epoch is of one broker id, whoever assigned or carried it, or a record that names it."""
-    names = Names("broker epoch", BROKERS)
-    for each in (*committed, *events.of(LeaseGranted)):
-        if isinstance(each, NamesEpoch):
-            owner = ("broker", each.broker_id)
-            names.add(each.broker_epoch, Sighting(owner, evidence=(each,)))
-    for answer in events.of(HeartbeatAnswered):
-        if answer.accepted and answer.answered_epoch is not None:
-            owner = ("broker", answer.broker_id)
-            names.add(answer.answered_epoch, Sighting(owner, evidence=(answer,)))
-    for operation in events.operations:
-        epoch = _answered_epoch(operation)
-        if epoch is not None:
-            owner = ("broker", heartbeat(operation)["broker_id"])
-            names.add(epoch, Sighting(owner, (operation,)))
-    return names
+    columns = ("broker_epoch", "broker_id")
+    accepted = relation(
+        events.of(HeartbeatAnswered), "answered_epoch", "broker_id", "accepted"
+    ).where(accepted=True)
+    beats = [each for each in events.operations if _answered_epoch(each) is not None]
+    answers = relation_of(
+        beats,
+        broker_epoch=map(_answered_epoch, beats),
+        broker_id=(heartbeat(each)["broker_id"] for each in beats),
+    )
+    shown = (
+        relation(of_kinds(applied, *NAMES_EPOCH), *columns)
+        .union(relation(of_kinds(sure, *NAMES_EPOCH), *columns))
+        .union(relation(events.of(LeaseGranted), *columns))
+        .union(accepted.known("answered_epoch").renamed(answered_epoch="broker_epoch"))
+        .union(answers)
+    )
+    return Names("broker epoch", BROKERS, shown, ["broker_epoch"], ["broker_id"], "broker/{}")
 
 
 def _answered_epoch(operation: Operation) -> int | None:
@@ -310,19 +294,25 @@ def _answered_epoch(operation: Operation) -> int | None:
 
 def _broker_processes(events: RunEvents) -> Names:
     """An epoch is of one process, by the leases that processes hold under it."""
-    names = Names("leased broker epoch", BROKERS)
-    for each in events.of(LeaseGranted):
-        name = (each.broker_id, each.broker_epoch)
-        names.add(name, Sighting(("process", each.incarnation), evidence=(each,)))
-    for operation in events.operations:
-        epoch = _answered_epoch(operation)
-        if epoch is None or heartbeat(operation).get("zombie") is not None:
-            continue
-        beat = heartbeat(operation)
-        if beat.get("incarnation") is not None:
-            owner = ("process", beat["incarnation"])
-            names.add((beat["broker_id"], epoch), Sighting(owner, (operation,)))
-    return names
+    name, owner = ["broker_id", "broker_epoch"], ["incarnation"]
+    leases = relation(events.of(LeaseGranted), *name, *owner)
+    beats = [each for each in events.operations if _own_beat(each)]
+    answers = relation_of(
+        beats,
+        broker_id=(heartbeat(each)["broker_id"] for each in beats),
+        broker_epoch=map(_answered_epoch, beats),
+        incarnation=(str(heartbeat(each)["incarnation"]) for each in beats),
+    )
+    shown = leases.union(answers)
+    return Names("leased broker epoch", BROKERS, shown, name, owner, "process/{}")
+
+
+def _own_beat(operation: Operation) -> bool:
+    """Whether it gave a lease to the process that it names."""
+    if _answered_epoch(operation) is None:
+        return False
+    beat = heartbeat(operation)
+    return beat.get("zombie") is None and beat.get("incarnation") is not None
 
 
 def _live_voters(events: RunEvents) -> tuple[int, list[Finding]]:
@@ -368,36 +358,28 @@ class Life:
 
 def _entries(events: RunEvents) -> Names:
     """An (epoch, offset) of the metadata log is one record, truncated or not."""
-    names = Names("metadata entry", ENTRIES)
-    for each in events.of(Appended):
-        for offset, crc in enumerate(each.crcs, each.base_offset):
-            names.add((each.epoch, offset), Sighting(("CRC", crc), evidence=(each,)))
-    return names
+    appends = relation(events.of(Appended), "epoch", "base_offset", "crcs")
+    entries = appends.explode("crcs", index="nth")
+    entries = entries.with_column("offset", entries["base_offset"] + entries["nth"])
+    return Names("metadata entry", ENTRIES, entries, ["epoch", "offset"], ["crcs"], "CRC/{}")
 
 
 def _partition_entries(events: RunEvents) -> Names:
     """A (leader epoch, base offset) of a partition is one batch."""
-    names = Names("partition entry", BATCHES)
-    for each in events.of(PartitionAppended):
-        name = (each.topic_id, each.partition, each.epoch, each.base_offset)
-        owner = ("batch up to", each.end_offset, "CRC", each.crc)
-        names.add(name, Sighting(owner, evidence=(each,)))
-    return names
+    name, owner = ["topic_id", "partition", "epoch", "base_offset"], ["end_offset", "crc"]
+    shown = relation(events.of(PartitionAppended), *name, *owner)
+    words = "batch up to/{}/CRC/{}"
+    return Names("partition entry", BATCHES, shown, name, owner, words)
 
 
 def _snapshots(events: RunEvents) -> Names:
-    names = Names("snapshot", ENTRIES)
-    snapshots: Iterable[SnapshotWritten | SnapshotLoaded] = events.of(
-        SnapshotWritten, SnapshotLoaded
+    columns = ("end_offset", "epoch", "digest")
+    told = relation(events.of(SnapshotWritten, SnapshotLoaded), *columns).with_column("where", "")
+    files = relation(events.of(SnapshotFile), *columns).with_column("where", "on disk")
+    shown = told.union(files.known("digest"))
+    return Names(
+        "snapshot", ENTRIES, shown, ["end_offset", "epoch", "where"], ["digest"], "state/{}"
     )
-    for each in snapshots:
-        name: Hashable = (each.end_offset, each.epoch)
-        names.add(name, Sighting(("state", each.digest), evidence=(each,)))
-    for file in events.of(SnapshotFile):
-        if file.digest is not None:
-            name = (file.end_offset, file.epoch, "on disk")
-            names.add(name, Sighting(("state", file.digest), evidence=(file,)))
-    return names
 
 
 # --- producers ----------------------------------------------------------------------------
@@ -405,12 +387,13 @@ def _snapshots(events: RunEvents) -> Names:
 
 def _producers(events: RunEvents) -> Names:
     """A producer id, where operations tell theirs, is of one producer."""
-    names = Names("producer id", PRODUCERS)
-    for operation in events.operations:
-        producer_id = _producer(operation)
-        if producer_id is not None:
-            names.add(producer_id, Sighting(produce_of(operation)["producer"], (operation,)))
-    return names
+    named = [each for each in events.operations if _producer(each) is not None]
+    shown = relation_of(
+        named,
+        producer_id=map(_producer, named),
+        producer=(str(produce_of(each)["producer"]) for each in named),
+    )
+    return Names("producer id", PRODUCERS, shown, ["producer_id"], ["producer"])
 
 
 def _producer(operation: Operation) -> int | None:

@@ -38,7 +38,7 @@ from framework.evidence.columns import (
 from framework.evidence.kinds import Evidence
 from framework.evidence.rows import rows_behind
 
-Row = TypeVar("Row")
+Row = TypeVar("Row", covariant=True)
 Other = TypeVar("Other")
 Kind = TypeVar("Kind", bound=Evidence)
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -56,7 +56,7 @@ class Relation(Generic[Row]):
 
     columns: Mapping[str, Column]
     place: Numbers
-    look_up: Callable[[Numbers], list[Row]]
+    look_up: Callable[[Numbers], Sequence[Row]]
 
     def __len__(self) -> int:
         return len(self.place)
@@ -66,9 +66,13 @@ class Relation(Generic[Row]):
         a row has NULL."""
         return numbers_of(self.columns[name], name)
 
-    def objects(self, rows: Numbers | None = None) -> list[Row]:
+    def objects(self, rows: Numbers | None = None) -> Sequence[Row]:
         """What rows are of, in the order of `rows`; of all."""
         return self.look_up(self.place if rows is None else self.place[rows])
+
+    def values(self, row: int, *names: str) -> list[Any]:
+        """What a row has in some columns, as Python's own."""
+        return [self.columns[name][row].as_py() for name in names]
 
     # --- select
 
@@ -89,6 +93,11 @@ class Relation(Generic[Row]):
         at = pa.array(rows)
         taken = {name: column.take(at) for name, column in self.columns.items()}
         return Relation(taken, self.place[rows], self.look_up)
+
+    def renamed(self, **names: str) -> "Relation[Row]":
+        """Columns by other names: `renamed(answered_epoch="broker_epoch")`."""
+        columns = {names.get(name, name): column for name, column in self.columns.items()}
+        return Relation(columns, self.place, self.look_up)
 
     def with_column(self, name: str, values: npt.NDArray[Any] | str | int) -> "Relation[Row]":
         """A column more: an array, or one value for all rows."""
@@ -117,12 +126,12 @@ class Relation(Generic[Row]):
         columns = {name: stacked([self.columns[name], other.columns[name]]) for name in shared}
         mine, left, right = len(self), self.objects, other.objects
 
-        def look_up(rows: Numbers) -> list[Row | Other]:
+        def look_up(rows: Numbers) -> Sequence[Row | Other]:
             own = rows < mine
             found = np.empty(len(rows), object)
             found[own] = _as_objects(left(rows[own]))
             found[~own] = _as_objects(right(rows[~own] - mine))
-            both: list[Row | Other] = found.tolist()
+            both: Sequence[Row | Other] = found.tolist()
             return both
 
         return Relation(columns, np.arange(mine + len(other)), look_up)
@@ -144,18 +153,19 @@ class Relation(Generic[Row]):
         codes, count = self._keys(per)
         return np.bincount(codes, minlength=count)[codes]
 
-    def disagreeing(self, *per: str, on: str) -> list[Numbers]:
-        """GROUP BY ... HAVING COUNT(DISTINCT on) > 1: of each such key, in the order in which the
-        second value came, the first row of each of its values."""
+    def disagreeing(self, *per: str, on: str | Sequence[str]) -> list[Numbers]:
+        """GROUP BY ... HAVING COUNT(DISTINCT on) > 1, `on` a column or some: of each such key, in
+        the order in which the second value came, the first row of each of its values."""
+        on = (on,) if isinstance(on, str) else on
         codes, count = self._keys(per)
-        values, _ = keys([self.columns[on]], len(self))
+        values, _ = self._keys(on)
         wrong = values != values[first_of(codes, count)[codes]]
         if not wrong.any():
             return []
         marked = np.zeros(count, np.bool_)
         marked[codes[wrong]] = True
         rows = np.flatnonzero(marked[codes])
-        rows = rows[self.take(rows).first(*per, on)]
+        rows = rows[self.take(rows).first(*per, *on)]
         rows = rows[np.argsort(codes[rows], kind="stable")]
         groups = np.split(rows, np.flatnonzero(np.diff(codes[rows])) + 1)
         return sorted(groups, key=lambda group: int(group[1]))

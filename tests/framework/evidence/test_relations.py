@@ -24,6 +24,7 @@ from framework.evidence.narrow import narrow
 from framework.evidence.relations import NONE, PROCESS, Relation, relation, relation_of
 from framework.evidence.rows import EvidenceRows
 from framework.evidence.schemas import table_of
+from framework.history.texts import as_text
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,11 @@ def test_explode_has_a_row_for_each_item(lines: list[Line]) -> None:
 
 @given(LINES, LINES)
 def test_union_is_one_after_the_other(lines: list[Line], others: list[Line]) -> None:
-    own = of(lines).union(of(others)).with_column("one", 1)
+    own = of(lines).union(of(others).renamed(at="when").renamed(when="at")).with_column("one", 1)
     assert own.objects() == [*lines, *others]
+    whole = [[each.name, each.at, 1] for each in (*lines, *others)]
+    readable = [[name and as_text(name), *rest] for name, *rest in whole]
+    assert [own.values(at, "name", "at", "one") for at in range(len(own))] == readable
     assert own["at"].tolist() == [each.at for each in (*lines, *others)]
     swapped = np.arange(len(own))[::-1]
     assert own.take(swapped).objects() == [*lines, *others][::-1]
@@ -122,8 +126,9 @@ def test_disagreeing_has_the_first_row_of_each_value(lines: list[Line]) -> None:
     for at, each in enumerate(lines):
         wanted.setdefault(each.name, {}).setdefault(each.number, at)
     several = [list(values.values()) for values in wanted.values() if len(values) > 1]
-    found = of(lines).disagreeing("name", on="number")
-    assert [each.tolist() for each in found] == sorted(several, key=lambda rows: rows[1])
+    for on in ("number", ("number", "number")):
+        found = of(lines).disagreeing("name", on=on)
+        assert [each.tolist() for each in found] == sorted(several, key=lambda rows: rows[1])
 
 
 @given(LINES)
