@@ -275,12 +275,11 @@ def _broker_epochs(events: RunEvents, applied: Iterable[Change], sure: Sequence[
         broker_epoch=map(_answered_epoch, beats),
         broker_id=(heartbeat(each)["broker_id"] for each in beats),
     )
-    shown = (
-        relation(of_kinds(applied, *NAMES_EPOCH), *columns)
-        .union(relation(of_kinds(sure, *NAMES_EPOCH), *columns))
-        .union(relation(events.of(LeaseGranted), *columns))
-        .union(accepted.known("answered_epoch").renamed(answered_epoch="broker_epoch"))
-        .union(answers)
+    shown: Relation[Witness] = relation(of_kinds(applied, *NAMES_EPOCH), *columns).union(
+        relation(of_kinds(sure, *NAMES_EPOCH), *columns),
+        relation(events.of(LeaseGranted), *columns),
+        accepted.known("answered_epoch").renamed(answered_epoch="broker_epoch"),
+        answers,
     )
     return Names("broker epoch", BROKERS, shown, ["broker_epoch"], ["broker_id"], "broker/{}")
 

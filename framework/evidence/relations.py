@@ -120,21 +120,24 @@ class Relation(Generic[Row]):
         rows = rows.with_column(index, np.arange(len(of)) - begins[of])
         return Relation({**rows.columns, name: lists.flatten()}, rows.place, rows.look_up)
 
-    def union(self, other: "Relation[Other]") -> "Relation[Row | Other]":
-        """UNION ALL, of the columns that both have: the other's rows after these."""
-        shared = [name for name in self.columns if name in other.columns]
-        columns = {name: stacked([self.columns[name], other.columns[name]]) for name in shared}
-        mine, left, right = len(self), self.objects, other.objects
+    def union(self, *others: "Relation[Other]") -> "Relation[Row | Other]":
+        """UNION ALL, of the columns that all have: the others' rows after these."""
+        all_: list[Relation[Row | Other]] = [self, *others]
+        shared = [name for name in self.columns if all(name in each.columns for each in others)]
+        columns = {name: stacked([each.columns[name] for each in all_]) for name in shared}
+        ends = np.cumsum([len(each) for each in all_])
 
         def look_up(rows: Numbers) -> Sequence[Row | Other]:
-            own = rows < mine
             found = np.empty(len(rows), object)
-            found[own] = _as_objects(left(rows[own]))
-            found[~own] = _as_objects(right(rows[~own] - mine))
-            both: Sequence[Row | Other] = found.tolist()
-            return both
+            of = np.searchsorted(ends, rows, side="right")
+            for number in np.unique(of).tolist():
+                own, part = of == number, all_[number]
+                begin = ends[number] - len(part)
+                found[own] = np.fromiter(part.objects(rows[own] - begin), object, own.sum())
+            made: Sequence[Row | Other] = found.tolist()
+            return made
 
-        return Relation(columns, np.arange(mine + len(other)), look_up)
+        return Relation(columns, np.arange(ends[-1]), look_up)
 
     # --- group by
 
@@ -182,19 +185,22 @@ class Relation(Generic[Row]):
         found[order[1:][same]] = order[:-1][same]
         return found
 
-    def as_of(self, other: "Relation[Any]", *, per: Sequence[str], on: str) -> Numbers:
+    def as_of(
+        self, other: "Relation[Any]", *, per: Sequence[str], on: str, forward: bool = False
+    ) -> Numbers:
         """ASOF JOIN: for each row the last of the other's with its key whose `on`, a number, is
-        below its own; `NONE`: there is none. Of equals the last one there."""
+        below its own, or `forward` the first whose is above; `NONE`: there is none. Of equals the
+        last one there."""
         mine = len(self)
         codes = self._joint(other, per)
-        order = np.concatenate([self[on], other[on]])
+        order = np.concatenate([self[on], other[on]]) * (-1 if forward else 1)
         right = np.arange(len(codes)) >= mine
-        sorted_ = np.lexsort((right, order, codes))
-        last = np.maximum.accumulate(np.where(right[sorted_], np.arange(len(codes)), NONE))
-        row = np.where(last != NONE, sorted_[last], NONE)  # there is a row where last is NONE
-        there = (last != NONE) & (codes[row] == codes[sorted_])
+        in_order = np.lexsort((right, order, codes))
+        last = np.maximum.accumulate(np.where(right[in_order], np.arange(len(codes)), NONE))
+        row = in_order[last]  # any, where last is NONE
+        there = (last != NONE) & (codes[row] == codes[in_order])
         found = np.empty(len(codes), np.int64)
-        found[sorted_] = np.where(there, row - mine, NONE)
+        found[in_order] = np.where(there, row - mine, NONE)
         return found[:mine]
 
     def present_in(self, other: "Relation[Any]", *per: str) -> Mask:
@@ -236,9 +242,3 @@ def relation_of(rows: Sequence[Row], **columns: Iterable[Any]) -> Relation[Row]:
 
     made = {name: column_of(values) for name, values in columns.items()}
     return Relation(made, np.arange(len(rows)), look_up)
-
-
-def _as_objects(rows: Sequence[Any]) -> npt.NDArray[np.object_]:
-    found = np.empty(len(rows), object)
-    found[:] = rows
-    return found

@@ -98,6 +98,9 @@ def test_union_is_one_after_the_other(lines: list[Line], others: list[Line]) -> 
     assert own["at"].tolist() == [each.at for each in (*lines, *others)]
     swapped = np.arange(len(own))[::-1]
     assert own.take(swapped).objects() == [*lines, *others][::-1]
+    thrice = of(others).union(of(lines), of(others))
+    assert thrice.objects() == [*others, *lines, *others]
+    assert thrice["at"].tolist() == [each.at for each in (*others, *lines, *others)]
     assert own.objects(own.first(*KEY)) == firsts([*lines, *others])
 
 
@@ -151,8 +154,18 @@ def test_as_of_is_the_last_below(lines: list[Line], others: list[Line]) -> None:
         ]
         return max(below)[1] if below else NONE
 
+    def first_above(line: Line) -> int:
+        above = [
+            (-other.at, at)
+            for at, other in enumerate(others)
+            if other.key == line.key and other.at > line.at
+        ]
+        return max(above)[1] if above else NONE
+
     found = of(lines).as_of(of(others), per=KEY, on="at")
     assert found.tolist() == list(map(last_below, lines))
+    found = of(lines).as_of(of(others), per=KEY, on="at", forward=True)
+    assert found.tolist() == list(map(first_above, lines))
 
 
 @given(LINES, LINES)
