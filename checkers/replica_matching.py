@@ -31,7 +31,6 @@ from checkers.folds.replica_logs import (
     Partition,
     ReplicaLog,
     final_logs,
-    on_disk,
 )
 from checkers.folds.roles import BROKER, nodes_by_id
 from checkers.folds.topic_ids import LIVES, TopicLives, topic_lives
@@ -49,7 +48,8 @@ from framework.evidence.kinds import (
     PartitionTruncated,
     disk_of,
 )
-from framework.evidence.run_events import RunEvents, unable, unhealed
+from framework.evidence.relations import Relation, relation, relation_of
+from framework.evidence.run_events import RunEvents, from_disks, in_a_row, unable, unhealed
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
 
@@ -134,8 +134,8 @@ def replica_matching(events: RunEvents) -> Outcome:
     marks, above = above_the_leaders(events, isrs, _nodes_read(events), _final(events, lives))
     kept = partial(_kept_of, events, isrs)
     looked_up, other_epochs = epochs_written_down(events, logs, kept)
-    batches, two_batches = _one_batch(on_disk(events, PartitionAppended))
-    leads, two_leaders = _one_leader([*_answering(events, lives), *_appending(events)])
+    batches, two_batches = _one_batch(events)
+    leads, two_leaders = _one_leader(_answering(events, lives).union(_appending(events)))
     counts: dict[str, Count] = {
         SAME_BATCHES.name: compared,
         DELETED.name: disks,
@@ -400,82 +400,74 @@ def _deleted(
 # --- one batch at an offset and epoch -----------------------------------------------------
 
 
-def _one_batch(batches: Iterable[Evidence]) -> tuple[int, list[Finding]]:
-    first: dict[tuple[Partition, int, int], PartitionAppended] = {}
-    reported: set[tuple[Partition, int, int]] = set()
-    seen, findings = 0, []
-    for each in batches:
-        assert isinstance(each, PartitionAppended)
-        place = (each.topic_id, each.partition), each.epoch, each.base_offset
-        known = first.setdefault(place, each)
-        seen += known is not each
-        if (known.end_offset, known.crc) != (each.end_offset, each.crc) and place not in reported:
-            reported.add(place)
-            contents = [(batch.end_offset, batch.epoch, batch.crc) for batch in (known, each)]
-            findings.append(
-                finding(
-                    f"{each.topic_id}/{each.partition}: two leaders wrote in one leader epoch: "
-                    f"{known.node} has {_text(each.base_offset, contents[0])}, and {each.node} "
-                    f"{_text(each.base_offset, contents[1])}",
-                    evidence=[known, each],
-                    clause=ONE_BATCH.name,
-                )
+def _one_batch(events: RunEvents) -> tuple[int, list[Finding]]:
+    """Of each offset and epoch of a partition all that lies on disks has one end and CRC."""
+    key, content = ("topic_id", "partition", "epoch", "base_offset"), ("end_offset", "crc")
+    left = in_a_row(list(from_disks(events.of(PartitionAppended)).values()))
+    batches = relation(left, *key, *content)
+    findings = []
+    for rows in batches.disagreeing(*key, on=content):
+        known, each = batches.objects(rows[:2])
+        contents = [(batch.end_offset, batch.epoch, batch.crc) for batch in (known, each)]
+        findings.append(
+            finding(
+                f"{each.topic_id}/{each.partition}: two leaders wrote in one leader epoch: "
+                f"{known.node} has {_text(each.base_offset, contents[0])}, and {each.node} "
+                f"{_text(each.base_offset, contents[1])}",
+                evidence=[known, each],
+                clause=ONE_BATCH.name,
             )
-    return seen, findings
+        )
+    return len(batches) - len(batches.first(*key)), findings
 
 
 # --- one leader an epoch ------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Leads:
-    """A node did in a leader epoch what its leader alone does."""
-
-    key: Partition
-    epoch: int
-    node: str
-    witness: Operation | PartitionAppended
-
-    def __str__(self) -> str:
-        if isinstance(self.witness, Operation):
-            return f"{self.node} answered operation {self.witness.index}"
-        return f"{self.node} appended at offset {self.witness.base_offset}"
+EPOCH: Final = ("topic_id", "partition", "epoch")
 
 
-def _answering(events: RunEvents, lives: TopicLives) -> Iterator[Leads]:
+def _answering(events: RunEvents, lives: TopicLives) -> Relation[Operation]:
     """Who answers a fetch, ListOffsets or produce in an epoch leads in it."""
+    found = []
     for each in events.operations:
         key = _partition(each, lives)
         if key is None or not events.has(*key):
             continue
         if each.node and isinstance(log_answer(each).get("leader_epoch"), int):
-            yield Leads(key, log_answer(each)["leader_epoch"], each.node, each)
+            found.append((each, *key, log_answer(each)["leader_epoch"], each.node))
+    columns = list(zip(*found, strict=True)) or [()] * 5
+    operations: Sequence[Operation] = columns[0]
+    named = dict(zip((*EPOCH, "node"), columns[1:], strict=True))
+    return relation_of(operations, **named)
 
 
-def _appending(events: RunEvents) -> Iterator[Leads]:
-    for each in events.of(PartitionAppended):
-        if each.leading:
-            yield Leads((each.topic_id, each.partition), each.epoch, each.node, each)
+def _appending(events: RunEvents) -> Relation[PartitionAppended]:
+    return relation(events.of(PartitionAppended), *EPOCH, "node", "leading").where(leading=True)
 
 
-def _one_leader(leads: Iterable[Leads]) -> tuple[int, list[Finding]]:
-    by_epoch: dict[tuple[Partition, int], dict[str, Leads]] = defaultdict(dict)
-    seen = 0
-    for each in leads:
-        seen += 1
-        by_epoch[each.key, each.epoch].setdefault(each.node, each)
-    findings = [
-        finding(
-            f"{topic_id}/{number} has {len(own)} leaders in leader epoch {epoch}: "
-            + "; ".join(map(str, own.values())),
-            [each.witness for each in own.values() if isinstance(each.witness, Operation)],
-            [each.witness for each in own.values() if isinstance(each.witness, Evidence)],
-            clause=ONE_LEADER.name,
+def _one_leader(leads: Relation[Operation | PartitionAppended]) -> tuple[int, list[Finding]]:
+    """A node did in a leader epoch what its leader alone does."""
+    findings = []
+    for rows in leads.disagreeing(*EPOCH, on="node"):
+        witnesses = leads.objects(rows)
+        topic_id, number, epoch = leads.values(rows[0], *EPOCH)
+        findings.append(
+            finding(
+                f"{topic_id}/{number} has {len(rows)} leaders in leader epoch {epoch}: "
+                + "; ".join(map(_did, witnesses)),
+                [each for each in witnesses if isinstance(each, Operation)],
+                [each for each in witnesses if isinstance(each, Evidence)],
+                clause=ONE_LEADER.name,
+            )
         )
-        for ((topic_id, number), epoch), own in sorted(by_epoch.items())
-        if len(own) > 1
-    ]
-    return seen - len(by_epoch), findings
+    return len(leads) - len(leads.first(*EPOCH)), findings
+
+
+def _did(witness: Operation | PartitionAppended) -> str:
+    if isinstance(witness, Operation):
+        return f"{witness.node} answered operation {witness.index}"
+    return f"{witness.node} appended at offset {witness.base_offset}"
 
 
 class ReplicaMatching(RunChecker):
