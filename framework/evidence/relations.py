@@ -79,10 +79,14 @@ class Relation(Generic[Row]):
     def where(self, chosen: Mask | None = None, **equal: bool | int | str) -> "Relation[Row]":
         """WHERE: rows of a mask, and whose columns have these values. NULL has none."""
         for name, value in equal.items():
-            own = pc.fill_null(pc.equal(self.columns[name], value), False)
-            mask = np.asarray(own.to_numpy(zero_copy_only=False), np.bool_)
-            chosen = mask if chosen is None else chosen & mask
+            own = self.equal(name, value)
+            chosen = own if chosen is None else chosen & own
         return self if chosen is None else self.take(np.flatnonzero(chosen))
+
+    def equal(self, name: str, value: bool | int | str) -> Mask:
+        """Which rows have this value in a column. NULL is none."""
+        same = pc.fill_null(pc.equal(self.columns[name], value), False)
+        return np.asarray(same.to_numpy(zero_copy_only=False), np.bool_)
 
     def known(self, name: str) -> "Relation[Row]":
         """WHERE it IS NOT NULL."""
@@ -203,13 +207,18 @@ class Relation(Generic[Row]):
         found[in_order] = np.where(there, row - mine, NONE)
         return found[:mine]
 
+    def joined(self, other: "Relation[Any]", *per: str) -> Numbers:
+        """LEFT JOIN, with one row at most: for each row the last of the other's with its key;
+        `NONE`: there is none."""
+        codes = self._joint(other, per)
+        last = np.full(int(codes.max(initial=0)) + 1, NONE, np.int64)
+        last[codes[len(self) :]] = np.arange(len(other))  # of equals the last one stays
+        return last[codes[: len(self)]]
+
     def present_in(self, other: "Relation[Any]", *per: str) -> Mask:
         """LEFT SEMI JOIN: whether the other has a row of the same key. Its negation is LEFT ANTI:
         what is absent there."""
-        codes = self._joint(other, per)
-        known = np.zeros(int(codes.max(initial=0)) + 1, np.bool_)
-        known[codes[len(self) :]] = True
-        found: Mask = known[codes[: len(self)]]
+        found: Mask = self.joined(other, *per) != NONE
         return found
 
     def _keys(self, per: Sequence[str]) -> tuple[Numbers, int]:

@@ -170,8 +170,9 @@ def test_as_of_is_the_last_below(lines: list[Line], others: list[Line]) -> None:
 
 @given(LINES, LINES)
 def test_present_in_is_a_semi_join(lines: list[Line], others: list[Line]) -> None:
-    keys = {each.key for each in others}
-    assert of(lines).present_in(of(others), *KEY).tolist() == [each.key in keys for each in lines]
+    last = {each.key: at for at, each in enumerate(others)}
+    assert of(lines).joined(of(others), *KEY).tolist() == [last.get(x.key, NONE) for x in lines]
+    assert of(lines).present_in(of(others), *KEY).tolist() == [each.key in last for each in lines]
 
 
 @given(LINES)
