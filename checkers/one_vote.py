@@ -5,7 +5,7 @@ records that begin an epoch, which name who voted for its leader, from its own v
 and what it booted with, over all its incarnations, and from the winners, who name their voters.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,6 +27,7 @@ from framework.evidence.kinds import (
     either_of,
     evidence_of,
 )
+from framework.evidence.relations import relation_of
 from framework.evidence.run_events import RunEvents, alone, node_ids, unreported
 from framework.plugins.capabilities import OR
 from framework.plugins.checker import DISKS, EVENTS, Clause, Count, Finding
@@ -72,25 +73,25 @@ GIVEN: Final = (Booted, EpochSaved, Voted, Elected, LeaderAnnounced)
 
 
 def one_vote(events: RunEvents) -> Outcome:
-    first: dict[tuple[int | str, int], dict[int | str, Grant]] = {}
-    mentions = set()
-    for grant in grants(events):
-        if not events.has(grant.voter):
-            continue
-        mentions.add((grant.voter, grant.epoch, _origin(grant.witness)))
-        first.setdefault((grant.voter, grant.epoch), {}).setdefault(grant.candidate, grant)
-    findings = [
-        _two_votes(voter, epoch, list(given.values()))
-        for (voter, epoch), given in sorted(first.items(), key=lambda item: str(item[0]))
-        if len(given) > 1
-    ]
+    given = [each for each in grants(events) if events.has(each.voter)]
+    votes = relation_of(
+        given,
+        voter=(repr(each.voter) for each in given),
+        epoch=(each.epoch for each in given),
+        candidate=(repr(each.candidate) for each in given),
+        origin=("/".join(_origin(each.witness)) for each in given),
+    )
+    twice = [votes.objects(rows) for rows in votes.disagreeing("voter", "epoch", on="candidate")]
+    findings = [_two_votes(each) for each in twice]
+    distinct = len(votes.first("voter", "epoch"))
+    mentions = len(votes.first("voter", "epoch", "origin"))
     compared, shorter = _to_shorter_logs(events)
     why = alone(events.plan, voting=True)
     counts: dict[str, Count] = {
-        ONE_CANDIDATE.name: why or len(mentions) - len(first),
+        ONE_CANDIDATE.name: why or mentions - distinct,
         LONG_ENOUGH.name: why or unreported(events.plan) or compared,
     }
-    return weighed(counts, [*findings, *shorter], {"grants": len(first)})
+    return weighed(counts, [*findings, *shorter], {"grants": distinct})
 
 
 def _origin(witness: Evidence) -> tuple[str, ...]:
@@ -100,10 +101,10 @@ def _origin(witness: Evidence) -> tuple[str, ...]:
     return witness.kind, witness.source, witness.node, witness.incarnation
 
 
-def _two_votes(voter: int | str, epoch: int, given: list[Grant]) -> Finding:
+def _two_votes(given: Sequence[Grant]) -> Finding:
     candidates = " and ".join(str(grant.candidate) for grant in given)
     return finding(
-        f"voter {voter} voted for candidates {candidates} in epoch {epoch}",
+        f"voter {given[0].voter} voted for candidates {candidates} in epoch {given[0].epoch}",
         evidence=[grant.witness for grant in given],
         clause=ONE_CANDIDATE.name,
     )
