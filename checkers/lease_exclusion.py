@@ -44,6 +44,7 @@ from framework.evidence.kinds import (
     Stalled,
     evidence_of,
 )
+from framework.evidence.relations import relation
 from framework.evidence.run_events import RunEvents, incarnations
 from framework.plugins.checker import CLIENTS, EVENTS, LEDGER, Clause, Count, Finding
 
@@ -167,19 +168,16 @@ def _in_order_of_grant(grants: Iterable[LeaseGranted]) -> list[LeaseGranted]:
 
 
 def _one_process(grants: Iterable[LeaseGranted]) -> Iterator[Finding]:
-    holders: dict[tuple[int, int], LeaseGranted] = {}
-    reported: set[tuple[int, int]] = set()
-    for grant in grants:
-        key = (grant.broker_id, grant.broker_epoch)
-        holder = holders.setdefault(key, grant)
-        if holder.incarnation != grant.incarnation and key not in reported:
-            reported.add(key)
-            yield finding(
-                f"two processes were leased broker id {grant.broker_id} under epoch "
-                f"{grant.broker_epoch}",
-                evidence=[holder, grant],
-                clause=ONE_PROCESS.name,
-            )
+    """An epoch of an id is a group of leases with one process."""
+    leases = relation(grants, "broker_id", "broker_epoch", "incarnation")
+    for rows in leases.disagreeing("broker_id", "broker_epoch", on="incarnation"):
+        holder, other = leases.objects(rows[:2])
+        yield finding(
+            f"two processes were leased broker id {holder.broker_id} under epoch "
+            f"{holder.broker_epoch}",
+            evidence=[holder, other],
+            clause=ONE_PROCESS.name,
+        )
 
 
 def _in_order(grants: Iterable[LeaseGranted]) -> tuple[int, list[Finding]]:
