@@ -6,10 +6,11 @@ nodes that say whom they follow, also to an observer who asked; and the epochs t
 shown by the controller that answered them.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
+
+import numpy as np
 
 from checkers.folds.values import revealed
 from framework.checking.findings import finding, weighed
@@ -26,6 +27,7 @@ from framework.evidence.kinds import (
     RoleTaken,
     either_of,
 )
+from framework.evidence.relations import Relation, relation, relation_of
 from framework.evidence.run_events import RunEvents, alone, node_ids, unreported, voters
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
@@ -70,57 +72,52 @@ class Sighting:
         return (RECORDS if isinstance(self.witness, LeaderAnnounced) else CLAIMS).name
 
 
-@dataclass(slots=True)
-class Epoch:
-    """Who is said to have led it: the first sighting of each. `said_by`: who says so, by clause."""
-
-    first: dict[int | str, Sighting] = field(default_factory=dict)
-    said_by: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-
-    def add(self, sighting: Sighting) -> None:
-        self.first.setdefault(sighting.leader, sighting)
-        self.said_by[sighting.clause].add(sighting.said_by)
-
-    def compared(self, clause: Clause) -> set[str]:
-        """Who was held against another."""
-        own = self.said_by[clause.name]
-        others = own if clause is RECORDS else own | self.said_by[RECORDS.name]
-        return own if len(others) > 1 else set()
-
-
 def one_leader_per_epoch(events: RunEvents) -> Outcome:
-    epochs: dict[int, Epoch] = defaultdict(Epoch)
-    for sighting in sightings(events):
-        epochs[sighting.epoch].add(sighting)
-    findings = [
-        _two_leaders(number, list(epoch.first.values()))
-        for number, epoch in sorted(epochs.items())
-        if _conflicting(epoch.first)
-    ]
-    records, claims = (
-        {each for epoch in epochs.values() for each in epoch.compared(clause)}
-        for clause in (RECORDS, CLAIMS)
-    )
+    shown = _relation(list(sightings(events)))
+    several = [shown.objects(rows) for rows in shown.disagreeing("epoch", on="leader")]
+    findings = [_two_leaders(each) for each in several if _conflicting(each)]
+    records, claims = _compared(shown, RECORDS), _compared(shown, CLAIMS)
     who, why = set(voters(events.plan)), alone(events.plan)
     counts: dict[str, Count] = {
         RECORDS.name: why or (len(records), len(records | who)),
         CLAIMS.name: why or (len(claims), 0 if unreported(events.plan) else len(claims | who)),
     }
-    return weighed(counts, findings, {"epochs": len(epochs)})
+    return weighed(counts, findings, {"epochs": len(shown.first("epoch"))})
 
 
-def _conflicting(leaders: dict[int | str, Sighting]) -> bool:
+def _relation(shown: Sequence[Sighting]) -> Relation[Sighting]:
+    return relation_of(
+        shown,
+        epoch=(each.epoch for each in shown),
+        leader=(repr(each.leader) for each in shown),
+        clause=(each.clause for each in shown),
+        said_by=(each.said_by for each in shown),
+    )
+
+
+def _compared(shown: Relation[Sighting], clause: Clause) -> set[str]:
+    """Who told of a leader by this clause, of an epoch of which another told as well: records
+    stand beside records, claims beside both."""
+    others = shown.where(clause=RECORDS.name) if clause is RECORDS else shown
+    told = others.take(others.first("epoch", "said_by"))
+    several = told.where(told.counted("epoch") > 1)
+    own = shown.where(clause=clause.name)
+    beside = own.where(own.present_in(several, "epoch"))
+    return set(beside.columns["said_by"].to_pylist())
+
+
+def _conflicting(leaders: Sequence[Sighting]) -> bool:
     """A name whose id is not known may be any one of the ids, but two names are two nodes."""
-    names = sum(isinstance(leader, str) for leader in leaders)
+    names = sum(isinstance(each.leader, str) for each in leaders)
     return names > 1 or len(leaders) - names > 1
 
 
-def _two_leaders(epoch: int, sightings: list[Sighting]) -> Finding:
+def _two_leaders(sightings: Sequence[Sighting]) -> Finding:
     """Of records alone, or of what is claimed beside them."""
     who = "; ".join(f"{_name(each.leader)} ({each.how})" for each in sightings)
     records = all(each.clause == RECORDS.name for each in sightings)
     return finding(
-        f"epoch {epoch} had {len(sightings)} leaders: {who}",
+        f"epoch {sightings[0].epoch} had {len(sightings)} leaders: {who}",
         [each.witness for each in sightings if isinstance(each.witness, Operation)],
         [each.witness for each in sightings if isinstance(each.witness, Evidence)],
         clause=(RECORDS if records else CLAIMS).name,
@@ -133,7 +130,7 @@ def _name(leader: int | str) -> str:
 
 def sightings(events: RunEvents) -> Iterator[Sighting]:
     ids = node_ids(events)
-    for each in events.evidence:
+    for each in _telling(events.evidence):
         me: int | str = ids.get(each.node, each.node)
         match each:
             case Elected(epoch=epoch):
@@ -154,6 +151,15 @@ def sightings(events: RunEvents) -> Iterator[Sighting]:
                 yield Sighting(epoch, leader, "the record that begins the epoch", each, each.node)
     yield from _shown_to_clients(events, ids)
     yield from _shown_to_the_observer(events.observations)
+
+
+def _telling(evidence: Sequence[Evidence]) -> Sequence[Evidence]:
+    """All but what a leader appends behind its first batch of an epoch, and what others append."""
+    rows = relation(evidence, "node", "epoch", "base_offset", "leading")
+    chosen = ~np.asarray(rows.columns["base_offset"].is_valid())
+    leading = np.flatnonzero(rows.equal("leading", True))
+    chosen[leading[rows.take(leading).first("node", "epoch")]] = True
+    return rows.objects(np.flatnonzero(chosen))
 
 
 def _shown_to_clients(events: RunEvents, ids: Mapping[str, int]) -> Iterator[Sighting]:
