@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+import numpy as np
+
 from checkers.folds.commit_times import KINDS, CommitTimes, commit_times
 from checkers.folds.committed_log import CommittedLog, known_log
 from checkers.folds.disk_logs import DISK_KINDS
@@ -43,6 +45,7 @@ from framework.evidence.kinds import (
     ImageShown,
     either_of,
 )
+from framework.evidence.relations import NONE, relation
 from framework.evidence.run_events import (
     RunEvents,
     alone,
@@ -136,23 +139,24 @@ def _lost(events: RunEvents) -> str:
 # --- (b), (c): too early ------------------------------------------------------------------
 
 
+REQUEST: Final = ("incarnation", "request")
+
+
 def _answers(events: RunEvents, times: CommitTimes) -> tuple[int, list[Finding]]:
     """How many were judged, and which came before their commit."""
-    judged, findings = 0, []
-    rests: dict[tuple[str, str], Decided] = {}
-    for decision in events.of(Decided):
-        if decision.records:
-            rests[decision.incarnation, decision.request] = decision
-    for answer in events.of(Answered):
-        rested = rests.get((answer.incarnation, answer.request))
-        if rested is None or not answer.accepted:
-            continue
-        judged += 1
-        last = max(rested.records)
+    # Of a decision that rests on several records there are as many rows, all of one object.
+    records = relation(events.of(Decided), *REQUEST, "records").explode("records", index="nth")
+    answers = relation(events.of(Answered), *REQUEST, "accepted").where(accepted=True)
+    rests = answers.joined(records, *REQUEST)
+    rested = np.flatnonzero(rests != NONE)
+    findings = []
+    decisions = records.objects(rests[rested])
+    for answer, decision in zip(answers.objects(rested), decisions, strict=True):
+        last = max(decision.records)
         if times.end_at(latest_ns(answer)) <= last:
             what = f"{answer.node} answered {answer.api} with success"
-            findings.append(_too_early(ANSWERED, what, last, times, [rested, answer]))
-    return judged, findings
+            findings.append(_too_early(ANSWERED, what, last, times, [decision, answer]))
+    return len(rested), findings
 
 
 def _applied(events: RunEvents, times: CommitTimes) -> tuple[Count, list[Finding]]:
