@@ -4,8 +4,7 @@ applied offsets, broker epochs, leader and partition epochs, and what clients sa
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import BrokerRegistered, Change, PartitionState
 from framework.evidence.clocks import Moment, moment_of, surely_before, surely_not_after
-from framework.evidence.ids import LeaderEpoch
+from framework.evidence.columns import Numbers
 from framework.evidence.kinds import (
     DISK,
     Booted,
@@ -37,6 +36,7 @@ from framework.evidence.kinds import (
     ImageShown,
     either_of,
 )
+from framework.evidence.relations import NONE, Mask, Relation, relation
 from framework.evidence.run_events import (
     RunEvents,
     from_disks,
@@ -100,6 +100,7 @@ ENOUGH_ASKED: Final = 10
 those before and after its restarts are not compared."""
 
 
+AnyChange = TypeVar("AnyChange", bound=Change)
 Rising: TypeAlias = Committed | ImageDigest | ImageShown | Change
 
 
@@ -300,40 +301,54 @@ def _leaders_watermarks(tally: Tally, watermarks: Iterable[Committed]) -> None:
     """A leader commits nothing before a record of its own epoch, which stands above all that
     earlier leaders committed: so its first high watermark is not below the last of theirs. (That
     they rise within its process is judged there.)"""
-    first: dict[LeaderEpoch, Committed] = {}
-    last: dict[LeaderEpoch, Committed] = {}
-    for each in watermarks:
-        if each.leading:
-            first.setdefault(each.epoch, each)
-            last[each.epoch] = each
-    for before, epoch in pairwise(sorted(first)):
-        was, now = last[before], first[epoch]
+    leaders = relation(watermarks, "epoch", "offset", "leading").where(leading=True)
+    first, last = (leaders.take(rows) for rows in (leaders.first("epoch"), leaders.last("epoch")))
+    former = first.as_of(last, per=(), on="epoch")
+    rows = np.flatnonzero(former != NONE)
+    tally.compared[WATERMARKS.name] += len(rows)
+    wrong = rows[first["offset"][rows] < last["offset"][former[rows]]]
+    for now, was in zip(first.objects(wrong), last.objects(former[wrong]), strict=True):
         message = (
             f"the quorum's high watermark went back: {now.node} reported {now.offset} as leader of "
-            f"epoch {epoch}, {was.node} had reported {was.offset} as leader of epoch {before}"
+            f"epoch {now.epoch}, {was.node} had reported {was.offset} as leader of epoch "
+            f"{was.epoch}"
         )
-        wrong = now.offset < was.offset
-        found = [finding(message, evidence=[was, now], clause=WATERMARKS.name)] if wrong else []
-        tally.add(WATERMARKS, found)
+        tally.findings.append(finding(message, evidence=[was, now], clause=WATERMARKS.name))
 
 
 # --- the log ------------------------------------------------------------------------------
 
 
 def _records(tally: Tally, changes: Iterable[Change]) -> None:
-    """Committed records in log order, each offset once."""
-    brokers: dict[int, BrokerRegistered] = {}
-    partitions: dict[tuple[str, int], PartitionState] = {}
-    for each in changes:
-        match each:
-            case BrokerRegistered():
-                if each.broker_id in brokers:
-                    tally.add(RECORDS, _broker_epoch(brokers[each.broker_id], each))
-                brokers[each.broker_id] = each
-            case PartitionState():
-                if each.key in partitions:
-                    tally.add(RECORDS, _partition_epochs(partitions[each.key], each))
-                partitions[each.key] = each
+    """Committed records in log order, each offset once: each beside the one before it of the same
+    broker or partition."""
+    brokers = relation(of_kinds(changes, BrokerRegistered), "broker_id", "offset", "broker_epoch")
+    before, epoch = brokers.lag("broker_id", on="offset"), brokers["broker_epoch"]
+    _stepped(tally, brokers, before, epoch <= epoch[before], _broker_epoch)
+    states = relation(
+        of_kinds(changes, PartitionState),
+        *("topic_id", "partition", "offset", "partition_epoch", "leader_epoch", "leader"),
+    )
+    before, epoch = states.lag("topic_id", "partition", on="offset"), states["leader_epoch"]
+    steps = states["partition_epoch"] - states["partition_epoch"][before]
+    moved = states["leader"] != states["leader"][before]
+    wrong = (steps != 1) | (epoch < epoch[before]) | (moved & (epoch == epoch[before]))
+    _stepped(tally, states, before, wrong, _partition_epochs)
+
+
+def _stepped(
+    tally: Tally,
+    records: Relation[AnyChange],
+    before: Numbers,
+    perhaps: Mask,
+    wrong: Callable[[AnyChange, AnyChange], Iterator[Finding]],
+) -> None:
+    """`before`: of each record the one that it is held against; `perhaps`: which may be `wrong`."""
+    there = before != NONE
+    tally.compared[RECORDS.name] += int(there.sum())
+    rows = np.flatnonzero(there & perhaps)
+    for was, now in zip(records.objects(before[rows]), records.objects(rows), strict=True):
+        tally.findings += wrong(was, now)
 
 
 def _broker_epoch(was: BrokerRegistered, now: BrokerRegistered) -> Iterator[Finding]:
