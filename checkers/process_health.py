@@ -17,13 +17,14 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 from typing import Final
 
+import numpy as np
+
 from checkers.folds.peace import FOREVER_NS
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.clocks import earliest_ns, latest_ns
 from framework.evidence.kinds import (
-    DISK,
     Booted,
     Committed,
     Evidence,
@@ -38,10 +39,13 @@ from framework.evidence.kinds import (
     evidence_of,
 )
 from framework.evidence.machine import Machine
+from framework.evidence.relations import relation
 from framework.evidence.run_events import (
     FaultRecord,
     RunEvents,
+    from_no_disk,
     incarnations,
+    of_kinds,
     phase_ns,
     unshown,
 )
@@ -160,9 +164,9 @@ def process_health(
     )
 
 
-def _reported(events: RunEvents) -> Iterator[Evidence]:
+def _reported(events: RunEvents) -> Sequence[Evidence]:
     """What shows that a process lived, and when: what is on its disk says only that it did."""
-    return (each for each in events.of(*LIFE) if each.source != DISK)
+    return from_no_disk(events.of(*LIFE))
 
 
 def _errors(errors: Iterable[Failed]) -> Iterator[Finding]:
@@ -239,7 +243,7 @@ def _unexplained(events: RunEvents) -> Iterator[Finding]:
     deadly = [each for each in events.faults if each.ends_processes is not False]
     for node, lives in incarnations(_reported(events)).items():
         for life, following in pairwise(lives):
-            if any(isinstance(each, Exited) for each in life):
+            if of_kinds(life, Exited):
                 continue
             last, boot = life[-1], following[0]
             begin = min(earliest_ns(last), earliest_ns(boot))
@@ -261,7 +265,7 @@ def _left(events: RunEvents, planned: Set[str]) -> Iterator[Finding]:
     deadly = [each for each in events.faults if each.ends_processes is not False]
     for node, lives in incarnations(_reported(events)).items():
         for life in lives if node in planned else ():
-            exited = next((each for each in life if isinstance(each, Exited)), None)
+            exited = next(iter(of_kinds(life, Exited)), None)
             if exited is None or exited.fatal or earliest_ns(exited) < 0:
                 continue
             begin, end = earliest_ns(exited), latest_ns(exited)
@@ -305,10 +309,13 @@ def _silent(events: RunEvents, options: ProcessHealthOptions) -> Iterator[Findin
         held, machine = _held(events.faults, node), events.machines.of_node(node)
         begins = [earliest_ns(life[0]) for life in lives]
         for life, after_ns in zip(lives, (*begins[1:], end_ns), strict=True):
-            following = [earliest_ns(each) for each in life[1:]]
+            signs = relation(life, "at_ns", "within_ns")
+            until = (signs["at_ns"] - signs["within_ns"])[1:]
             if not isinstance(life[-1], Exited):
-                following.append(after_ns)
-            for last, next_ns in zip(life, following, strict=False):
+                until = np.append(until, after_ns)
+            since = (signs["at_ns"] + signs["within_ns"])[: len(until)]
+            rows = np.flatnonzero(until - since >= long_ns)
+            for last, next_ns in zip(signs.objects(rows), until[rows].tolist(), strict=True):
                 since_ns = latest_ns(last)
                 asked_ns = [each.began_ns for each in _asked(events, life[0], since_ns, next_ns)]
                 till_ns = max(since_ns, min((next_ns, *asked_ns)))
@@ -335,7 +342,8 @@ def _held(faults: Iterable[FaultRecord], node: str) -> list[tuple[int, int]]:
 def _never_back(events: RunEvents, boot_s: float) -> Iterator[Finding]:
     """A node that was killed and started again, and did not come as far as its boot before it was
     killed anew, or the run was over: it told nothing all that time."""
-    last_ns = max(map(earliest_ns, _reported(events)), default=0)
+    signs = relation(_reported(events), "at_ns", "within_ns")
+    last_ns = int((signs["at_ns"] - signs["within_ns"]).max()) if len(signs) else 0
     for node, lives in incarnations(_reported(events)).items():
         killed = [each for each in events.faults if each.ends_processes and node in each.nodes]
         killed.sort(key=lambda each: each.since_ns)
