@@ -13,9 +13,11 @@ follows its transition closely needs a client that began later to be held agains
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
+
+import numpy as np
 
 from checkers.folds.brokers import ids_of
 from checkers.folds.leases import (
@@ -45,7 +47,8 @@ from framework.evidence.kinds import (
     evidence_of,
 )
 from framework.evidence.machine import Machine
-from framework.evidence.run_events import RunEvents, incarnations
+from framework.evidence.relations import PROCESS, relation
+from framework.evidence.run_events import RunEvents, incarnations, of_kinds
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, EVENTS, Clause, Count, Finding
 
@@ -88,17 +91,13 @@ class Fenced:
 def fenced_serve_nothing(events: RunEvents) -> Outcome:
     clients = [each for each in events.operations if each.f in FS and events.has(each.node)]
     asked = by_node(clients)
-    judged, findings = 0, list(_at_others(events, clients))
     by_log = _fenced_by_log(events)
-    for node, lives in incarnations(events.of(*KINDS)).items():
-        if not events.has(node):
-            continue
-        operations = asked.get(node, [])
-        for life in lives:
-            for success in _successes(life):
-                judged += 1
-                findings += _served(success, operations, life)
-        findings += _clients(operations, _fenced(lives))
+    nodes = incarnations(events.of(*KINDS))
+    judged, findings = _by_own_word(events, nodes, asked)
+    findings += _at_others(events, clients)
+    for node, lives in nodes.items():
+        if events.has(node):
+            findings += _clients(asked.get(node, []), _fenced(lives))
     for node, intervals in by_log.items():
         findings += _clients(asked.get(node, []), intervals)
     known = _known(events)
@@ -128,14 +127,39 @@ class Success:
     following: BrokerStateChanged | None
 
 
-def _successes(life: Sequence[Evidence]) -> Iterator[Success]:
-    transitions = [each for each in life if isinstance(each, BrokerStateChanged)]
-    seqs = [each.seq for each in transitions]
-    for each in life:
-        if isinstance(each, Served) and each.success:
-            at = bisect_left(seqs, each.seq)
-            state = transitions[at - 1] if at else None
-            yield Success(each, state, transitions[at] if at < len(transitions) else None)
+def _by_own_word(
+    events: RunEvents,
+    nodes: Mapping[str, Sequence[Sequence[Evidence]]],
+    asked: Mapping[str, list[Operation]],
+) -> tuple[int, list[Finding]]:
+    """Each success beside the last transition before it, of its process, and the next one. How many
+    there are; those that do not say, nor follow what says, that the broker was active."""
+    successes = relation(events.of(Served), *PROCESS, "seq", "success", "state")
+    successes = successes.where(success=True)
+    moves = relation(events.of(BrokerStateChanged), *PROCESS, "seq", "after")
+    before = successes.as_of(moves, per=PROCESS, on="seq")
+    following = successes.as_of(moves, per=PROCESS, on="seq", forward=True)
+    active = np.append(moves.equal("after", "active"), False)
+    said = successes.equal("state", "active") | successes.equal("state", "")
+    said |= ~np.asarray(successes.columns["state"].is_valid())
+    rows = np.flatnonzero(~(said & active[before]))
+    told = zip(
+        successes.objects(rows),
+        moves.objects_or_none(before[rows]),
+        moves.objects_or_none(following[rows]),
+        strict=True,
+    )
+    findings: list[Finding] = []
+    of_process = {
+        (life[0].node, life[0].incarnation): life for own in nodes.values() for life in own
+    }
+    for success in (Success(*each) for each in told):
+        node = success.served.node
+        if events.has(node):
+            life = of_process[node, success.served.incarnation]
+            findings += _served(success, asked.get(node, []), life)
+    counted = successes.columns["node"].value_counts().to_pylist()
+    return sum(each["counts"] for each in counted if events.has(each["values"])), findings
 
 
 def _served(
@@ -201,12 +225,13 @@ def _of_process(life: Sequence[Evidence]) -> Iterator[Fenced]:
     why = life[0]
     since: int | None = why.at_ns if isinstance(why, Booted) else None
     lease: LeaseGranted | None = None
-    for each in life:
+    stalls = of_kinds(life, Stalled)
+    for each in of_kinds(life, LeaseGranted, BrokerStateChanged):
         if isinstance(each, LeaseGranted):
             lease = each
         elif isinstance(each, BrokerStateChanged) and each.after == "active":
             if since is not None:
-                yield Fenced(since, each.at_ns - lag_ns(life, since, each.at_ns), why)
+                yield Fenced(since, each.at_ns - lag_ns(stalls, since, each.at_ns), why)
             since = None
         elif isinstance(each, BrokerStateChanged) and since is None:
             since, why = each.at_ns, each

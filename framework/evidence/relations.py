@@ -70,6 +70,14 @@ class Relation(Generic[Row]):
         """What rows are of, in the order of `rows`; of all."""
         return self.look_up(self.place if rows is None else self.place[rows])
 
+    def objects_or_none(self, rows: Numbers) -> Sequence[Row | None]:
+        """`objects`; None for `NONE`."""
+        found: list[Row | None] = [None] * len(rows)
+        there = np.flatnonzero(rows != NONE)
+        for at, each in zip(there.tolist(), self.objects(rows[there]), strict=True):
+            found[at] = each
+        return found
+
     def values(self, row: int, *names: str) -> list[Any]:
         """What a row has in some columns, as Python's own."""
         return [self.columns[name][row].as_py() for name in names]
