@@ -13,8 +13,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from framework.checking.findings import finding, named
 from framework.evidence.clocks import (
+    UNKNOWN_NS,
     Moment,
     latest_ns,
     moment_of,
@@ -23,6 +26,7 @@ from framework.evidence.clocks import (
 )
 from framework.evidence.kinds import Evidence, LeaseGranted, Served, Stalled
 from framework.evidence.machine import Machine
+from framework.evidence.relations import PROCESS, relation
 from framework.evidence.run_events import RunEvents, incarnations
 from framework.history.pairing import Operation
 from framework.plugins.checker import Finding
@@ -76,21 +80,35 @@ def lag_ns(life: Iterable[Evidence], begin_ns: int, end_ns: int) -> int:
 def served_without_lease(events: RunEvents) -> tuple[int, list[Finding]]:
     """How many successes were judged, and those that no lease covers."""
     asked = by_node(events.operations)
-    judged, findings = 0, []
-    machines = events.machines
-    for node, lives in incarnations(events.evidence).items():
-        machine = machines.of_node(node)
+    served = relation(events.of(Served), *PROCESS, "seq", "at_ns", "success").where(success=True)
+    leases = relation(events.of(LeaseGranted), *PROCESS, "seq", "end_ns", "rounded_ns")
+    lease = served.as_of(leases, per=PROCESS, on="seq")
+    over_ns = np.append(leases["end_ns"] + leases["rounded_ns"], -UNKNOWN_NS)  # never: of `NONE`
+    late = served.take(np.flatnonzero(served["at_ns"] > over_ns[lease]))
+    processes = {(each.node, each.incarnation) for each in late.objects(late.first(*PROCESS))}
+    findings = []
+    for node, lives in incarnations(events.evidence).items() if processes else ():
         for life in lives:
-            lease: Lease | None = None
-            for each in life:
-                if isinstance(each, LeaseGranted):
-                    lease = Lease(each)
-                elif isinstance(each, Served) and each.success:
-                    judged += 1
-                    findings += _judge(each, lease, asked.get(node, []), life, machine)
-                if lease is not None and not isinstance(each, Stalled):
-                    lease.saw(each)
-    return judged, findings
+            if (node, life[0].incarnation) in processes:
+                machine = events.machines.of_node(node)
+                findings += _without_lease(life, asked.get(node, []), machine)
+    return len(served), findings
+
+
+def _without_lease(
+    life: Sequence[Evidence], operations: list[Operation], machine: Machine
+) -> list[Finding]:
+    """Of a process."""
+    findings: list[Finding] = []
+    lease: Lease | None = None
+    for each in life:
+        if isinstance(each, LeaseGranted):
+            lease = Lease(each)
+        elif isinstance(each, Served) and each.success:
+            findings += _judge(each, lease, operations, life, machine)
+        if lease is not None and not isinstance(each, Stalled):
+            lease.saw(each)
+    return findings
 
 
 def serving(events: RunEvents) -> tuple[int, int]:
