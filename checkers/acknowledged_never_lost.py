@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+import numpy as np
+
 from checkers.folds.committed_log import once_each
 from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
 from checkers.folds.values import alter_isr, altered_isr, partitions_shown, topic_answer
@@ -24,10 +26,10 @@ from framework.evidence.changes import (
 )
 from framework.evidence.clocks import Moment, moment_of, surely_not_after
 from framework.evidence.kinds import Answered, Decided, IsrDecided
+from framework.evidence.relations import NONE, PROCESS, relation
 from framework.evidence.run_events import (
     RunEvents,
     from_no_disk,
-    incarnations,
     of_kinds,
     settled,
     unreported,
@@ -42,6 +44,7 @@ OF_TOPICS = (TopicCreated, TopicDeletionBegun, TopicRemoved, PartitionState)
 WRITES: Final = ("create", "delete", "alter-isr")
 FS: Final = (*WRITES, "describe", "metadata")
 _FAR = 2**62
+REQUEST: Final = (*PROCESS, "request")
 
 CREATED: Final = Clause(
     name="created",
@@ -251,30 +254,29 @@ def _back_in_the_log(events: RunEvents, seen: Counter[str]) -> Iterator[Finding]
     log, also where nobody read the topic in time. Disks have the last word."""
     left: Iterable[OfTopic] = of_kinds(committed_on_disks(events).records, *OF_TOPICS)
     applied: Sequence[OfTopic] = from_no_disk(events.of(*OF_TOPICS))
-    removed: dict[str, TopicRemoved] = {}
-    reported: set[str] = set()
-    above: set[str] = set()
-    for each in once_each(left, applied):
-        topic_id = each.topic_id
-        if removed:
-            above.add(topic_id)
-        if isinstance(each, TopicRemoved):
-            removed.setdefault(topic_id, each)
-        elif topic_id in removed and topic_id not in reported:
-            reported.add(topic_id)
-            deletes = [
-                operation
-                for operation in events.operations
-                if operation.f == "delete" and operation.ok and _shown_id(operation) == topic_id
-            ]
-            yield finding(
-                f"topic id {topic_id}, removed by the record at offset "
-                f"{removed[topic_id].offset}, is back: {each.kind} at offset {each.offset}",
-                deletes,
-                [removed[topic_id], each],
-                clause=STAYS_AWAY.name,
-            )
-    seen[STAYS_AWAY.name] = len(above)
+    records = relation(once_each(left, applied), "topic_id", "offset")
+    removals = relation(of_kinds(records.objects(), TopicRemoved), "topic_id", "offset")
+    removals = removals.take(removals.first("topic_id"))
+    first = int(removals["offset"].min(initial=_FAR))
+    seen[STAYS_AWAY.name] = len(records.where(records["offset"] > first).first("topic_id"))
+    before = records.as_of(removals, per=["topic_id"], on="offset")
+    others = [not isinstance(each, TopicRemoved) for each in records.objects()]
+    back = np.flatnonzero((before != NONE) & np.array(others, np.bool_))
+    back = back[records.take(back).first("topic_id")]
+    again = zip(records.objects(back), removals.objects(before[back]), strict=True)
+    for each, removed in again:
+        deletes = [
+            operation
+            for operation in events.operations
+            if operation.f == "delete" and operation.ok and _shown_id(operation) == each.topic_id
+        ]
+        yield finding(
+            f"topic id {each.topic_id}, removed by the record at offset {removed.offset}, is "
+            f"back: {each.kind} at offset {each.offset}",
+            deletes,
+            [removed, each],
+            clause=STAYS_AWAY.name,
+        )
 
 
 def _shown_id(operation: Operation) -> str | None:
@@ -316,31 +318,30 @@ def _versions(
 
 
 def _answered_early(events: RunEvents, seen: Counter[str]) -> Iterator[Finding]:
-    """A success that leaves while the high watermark has not passed its records."""
-    for lives in incarnations(events.of(Decided, Answered)).values():
-        for life in lives:
-            decided: dict[str, Decided] = {}
-            for each in life:
-                if isinstance(each, Decided):
-                    if each.accepted and each.records:
-                        decided[each.request] = each
-                    continue
-                assert isinstance(each, Answered)
-                decision = decided.get(each.request)
-                if decision is None or not each.accepted:
-                    continue
-                seen[COMMITTED.name] += each.f in WRITES
-                last, high = max(decision.records), each.high_watermark
-                if high <= last:
-                    served = list(_served(events, decision, each))
-                    yield finding(
-                        f"{each.node} answered {each.api} ok with its record at "
-                        f"offset {last} not committed: the high watermark was {high} "
-                        f"{named(served)}",
-                        served,
-                        [decision, each],
-                        clause=COMMITTED.name,
-                    )
+    """A success that leaves while the high watermark has not passed its records: each answer beside
+    the last decision before it on that request, in its process."""
+    decisions = relation(events.of(Decided), *REQUEST, "seq", "accepted", "records")
+    records = decisions.where(accepted=True).explode("records", index="nth")
+    records = records.take(np.argsort(records["records"], kind="stable"))  # the highest one is last
+    answers = relation(
+        events.of(Answered), *REQUEST, "seq", "accepted", "f", "high_watermark"
+    ).where(accepted=True)
+    rests = answers.as_of(records, per=REQUEST, on="seq")
+    rested = answers.take(np.flatnonzero(rests != NONE))
+    seen[COMMITTED.name] += sum(len(rested.where(f=f)) for f in WRITES)
+    last = records["records"][rests[rests != NONE]]
+    early = np.flatnonzero(rested["high_watermark"] <= last)
+    decided = records.objects(rests[rests != NONE][early])
+    for each, decision in zip(rested.objects(early), decided, strict=True):
+        served = list(_served(events, decision, each))
+        yield finding(
+            f"{each.node} answered {each.api} ok with its record at offset "
+            f"{max(decision.records)} not committed: the high watermark was "
+            f"{each.high_watermark} {named(served)}",
+            served,
+            [decision, each],
+            clause=COMMITTED.name,
+        )
 
 
 def _served(events: RunEvents, decision: Decided, answer: Answered) -> Iterator[Operation]:
