@@ -12,8 +12,15 @@ from hypothesis import strategies as st
 from judging import assert_unknown, silent
 from planted_runs import MS, PLAN, TOPIC, Story, assert_invalid, assert_valid
 
-from checkers.fenced_serve_nothing import FencedServeNothing, fenced_serve_nothing
-from framework.evidence.run_events import Part
+from checkers.fenced_serve_nothing import (
+    FencedServeNothing,
+    Success,
+    _by_own_word,
+    _served,
+    fenced_serve_nothing,
+)
+from framework.evidence.kinds import BrokerStateChanged, Evidence, Served
+from framework.evidence.run_events import Part, RunEvents, incarnations
 from framework.verdict import Verdict
 
 FOUND = {"topic_id": TOPIC, "partitions": []}
@@ -486,3 +493,47 @@ def test_clients_agree_with_brute_force(seed: int) -> None:
             if not at_begin and not any(within):
                 wrong.add(operation.index)
     assert found == wrong
+
+
+def moved(after: str) -> Evidence:
+    return BrokerStateChanged(
+        node="b1", before="unknown", after=after, broker_epoch=1, lease_ended=False
+    )
+
+
+def gave(state: str | None, success: bool) -> Evidence:
+    return Served(
+        node="b1", api="Metadata", f="metadata", success=success, code="", state=state,
+        broker_epoch=1, topic=None,
+    )  # fmt: skip
+
+
+STATES = st.sampled_from(["active", "fenced", "starting"])
+TOLD = st.one_of(
+    st.builds(moved, STATES), st.builds(gave, st.one_of(st.none(), STATES), st.booleans())
+)
+LATER = st.sampled_from([0, 1, 400_000_000])
+
+
+@given(st.lists(st.tuples(st.sampled_from("xy"), TOLD, LATER), max_size=14))
+def test_own_word_is_what_a_loop_over_each_process_finds(
+    told: list[tuple[str, Evidence, int]],
+) -> None:
+    evidence, at_ns = [], 0
+    for seq, (life, each, later_ns) in enumerate(told):
+        at_ns += later_ns
+        evidence.append(replace(each, incarnation=life, seq=seq, at_ns=at_ns))
+    evidence.sort(key=lambda each: each.place)
+    events = RunEvents(evidence=evidence)
+    wanted, successes = [], 0
+    for life in ("x", "y"):
+        own = [each for each in evidence if each.incarnation == life]
+        moves = [each for each in own if isinstance(each, BrokerStateChanged)]
+        for each in own:
+            if isinstance(each, Served) and each.success:
+                successes += 1
+                before = [None, *(move for move in moves if move.seq < each.seq)][-1]
+                after = next((move for move in moves if move.seq > each.seq), None)
+                wanted += _served(Success(each, before, after), [], own)
+    count, found = _by_own_word(events, incarnations(evidence), {})
+    assert (count, sorted(map(str, found))) == (successes, sorted(map(str, wanted)))

@@ -5,10 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from checkers.folds.leases import (
     FS,
     THREADS_LAG_NS,
+    _without_lease,
     by_node,
     lag_ns,
     length_of,
@@ -68,6 +71,29 @@ def judged(*life: Evidence, clients: Iterable[Operation] = ()) -> tuple[int, lis
     """`life`: of one process, in order."""
     evidence = [replace(each, seq=seq) for seq, each in enumerate(life)]
     return served_without_lease(RunEvents(evidence=evidence, operations=list(clients)))
+
+
+ONES = st.one_of(
+    st.builds(leased, st.integers(0, 3).map(lambda each: each * LAG), rounded=st.just(10)),
+    st.builds(served, st.integers(0, 9).map(lambda each: each * LAG), success=st.booleans()),
+    st.builds(ran, st.integers(0, 9).map(lambda each: each * LAG)),
+    st.builds(stood_still, st.integers(0, 9).map(lambda each: each * LAG), st.just(LAG)),
+)
+
+
+@given(st.lists(st.lists(ONES, min_size=1, max_size=9), max_size=3))
+def test_all_processes_are_judged_as_each_is_event_by_event(lives: list[list[Evidence]]) -> None:
+    """Those that the as-of join leaves out have nothing that the loop over all would find."""
+    evidence: list[list[Evidence]] = [
+        [replace(each, incarnation=f"b1#{life}", seq=seq) for seq, each in enumerate(own)]
+        for life, own in enumerate(lives)
+    ]
+    events = RunEvents(evidence=[each for life in evidence for each in life])
+    machine = events.machines.of_node("b1")
+    count, found = served_without_lease(events)
+    wanted = [each for life in evidence for each in _without_lease(life, [], machine)]
+    assert sorted(found, key=str) == sorted(wanted, key=str)
+    assert count == sum(isinstance(each, Served) and each.success for each in events.evidence)
 
 
 # --- under a lease ------------------------------------------------------------------------
