@@ -375,8 +375,12 @@ def _told_before(
     lives: Sequence[Sequence[Evidence]], until_ns: int
 ) -> tuple[Evidence | None, Evidence | None]:
     """The last thing that a node may have told by then, and how the process that told it began."""
-    told = ((life[0], each) for life in reversed(lives) for each in reversed(life))
-    return next((each for each in told if earliest_ns(each[1]) <= until_ns), (None, None))
+    for life in reversed(lives):
+        signs = relation(life, "at_ns", "within_ns")
+        told = np.flatnonzero(signs["at_ns"] - signs["within_ns"] <= until_ns)
+        if len(told):
+            return life[0], signs.objects(told[-1:])[0]
+    return None, None
 
 
 class ProcessHealth(RunChecker):
