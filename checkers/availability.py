@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from checkers.folds.asked import Asked, Flags, Numbers, Places, Times, asked_of, grouped
+from checkers.folds.operations import ACKS, UNANSWERED, produce_with
 from checkers.folds.peace import FOREVER_NS, Stretch, owed_in
 from checkers.folds.streaks import TRIES, Judge, Streak, limits
 from framework.checking.findings import concluded, finding
@@ -37,6 +38,10 @@ PROCESS_FS: Final = frozenset({"start", "restart", "drain", "kill", "bounce", "r
 being done in time."""
 PARTITION_FS: Final = ("produce", "fetch")
 """What a partition is there for, each partition by itself."""
+PARTITION_KINDS: Final = (*PARTITION_FS, *map(produce_with, ACKS))
+"""Those are tried in these kinds."""
+OF_NO_ANSWER: Final = frozenset({UNANSWERED, *PROCESS_FS})
+"""No node's answer says whether they were done."""
 
 FLOOR: Final = 10
 """Successes a kind, on average: with fewer, hardly two of a kind are under way at once, or one on
@@ -61,8 +66,8 @@ KINDS: Final = Clause(
     sources=(CLIENTS, LEDGER),
     blind="what recovers just within the bound, however often, and what is answered late; kinds "
     "that nobody asks for while they are out, or fewer than three; kinds that are out, and hardly "
-    "asked for but under faults; what differs within a kind, as objects that are no partitions, "
-    "or produces by their acks",
+    "asked for but under faults; what differs within a kind, as objects that are no partitions; "
+    "produces with acks=0, which nobody answers",
 )
 PARTITIONS: Final = Clause(
     name="partitions",
@@ -240,7 +245,7 @@ def _signs(asked: Asked, calm: Flags, since: Flags) -> tuple[Count, list[str]]:
     """Two of each kind of operation, of what is done to processes, and of all together: that enough
     succeeded, and again after the first fault. Also what too little was seen of."""
     of_processes = asked.are(PROCESS_FS)
-    clients = ~of_processes & ~asked.zombie
+    clients = ~asked.are(OF_NO_ANSWER) & ~asked.zombie
     main = clients & asked.main
     tried = asked.counted(main)
     succeeded = Counter(asked.counted(main & asked.done))
@@ -310,7 +315,7 @@ def _partitions(
 ) -> Count:
     """Of kinds of use of a partition, so many as were answered ok, of those that were tried in
     peace; not those that ended for good, with the first fault or before the final reads."""
-    own = asked.are(PARTITION_FS) & ~asked.zombie
+    own = asked.are({*PARTITION_KINDS} - OF_NO_ANSWER) & ~asked.zombie
     if not own.any():
         return "nobody asked for a partition"
     uses = asked.f * np.int64(len(asked.keys)) + asked.key
@@ -331,7 +336,7 @@ def _nodes(asked: Asked, calm: Flags, events: RunEvents) -> Count:
     nodes = events.plan.get("nodes") or {}
     if len(nodes) < 2:
         return "no nodes that could be told apart"
-    own = np.flatnonzero((asked.node >= 0) & ~asked.are(PROCESS_FS))
+    own = np.flatnonzero((asked.node >= 0) & ~asked.are(OF_NO_ANSWER))
     found = {asked.nodes[number]: mine for number, mine in grouped(own, asked.node)}
     known = {node: mine for node, mine in found.items() if node in nodes}
     if not known:
@@ -386,7 +391,7 @@ def _stuck(
     Kinds are owed while most of the system is left alone. A partition's replicas, or a node, may be
     just what a fault is about: they are owed in peace.
     """
-    honest = np.flatnonzero(~asked.are(PROCESS_FS) & ~asked.zombie)
+    honest = np.flatnonzero(~asked.are(OF_NO_ANSWER) & ~asked.zombie)
     kinds = {asked.fs[number]: _telling(asked, mine) for number, mine in grouped(honest, asked.f)}
     worst = {f: judge.worst(asked, mine, stretches, asked.done) for f, mine in kinds.items()}
     figures = {
@@ -401,7 +406,7 @@ def _stuck(
     if judge.is_stuck(every.streak):
         return [every], figures
     found = [Stuck(f"no {f} succeeded", each) for f, each in worst.items()]
-    for f in PARTITION_FS:
+    for f in PARTITION_KINDS:
         if f in kinds and not judge.is_stuck(worst[f]):
             found += _stuck_partitions(asked, f, kinds[f], peace, judge)
     found += _stuck_nodes(asked, nodes, peace, judge)
@@ -421,7 +426,7 @@ def _stuck_nodes(
     asked: Asked, nodes: Collection[str], peace: Sequence[Stretch], judge: Judge
 ) -> Iterator[Stuck]:
     """The worst of each."""
-    clients = np.flatnonzero((asked.node >= 0) & ~asked.are(PROCESS_FS))
+    clients = np.flatnonzero((asked.node >= 0) & ~asked.are(OF_NO_ANSWER))
     for number, mine in grouped(clients, asked.node):
         if asked.nodes[number] in nodes:
             streak = judge.worst(asked, mine, peace, asked.heard)

@@ -44,6 +44,7 @@ from checkers.folds.claims import (
     fetch_of,
     last_read,
     log_start_of,
+    never_acknowledged,
     offsets_of,
     spans_of,
     successions,
@@ -107,7 +108,8 @@ READABLE: Final = Clause(
     says="All that was acknowledged can be read, to the end",
     compares="acknowledged values that some fetch covers",
     floor=2,
-    because="this run needs all of them",
+    because="this run needs all of them; produces with acks=all of which none was ever "
+    "acknowledged, nor refused, show nothing",
     sources=(CLIENTS, LEDGER),
     blind="topics that may have been deleted",
 )
@@ -309,9 +311,11 @@ def partition_data(events: RunEvents) -> Outcome:
         TOLD_SIZES.name: sizes,
         TOLD_PRODUCERS.name: producers,
     }
-    if deleted or not (acknowledged or unplaced):
-        why = "the topic may have been deleted" if deleted else "nothing was acknowledged"
-        counts[READABLE.name] = why
+    if deleted:
+        counts[READABLE.name] = "the topic may have been deleted"
+    elif not (acknowledged or unplaced):
+        asked = never_acknowledged(produces)
+        counts[READABLE.name] = 0 if asked else "nothing was acknowledged"
     outcome = weighed(counts, findings, figures, part=True)
     if outcome.verdict is Verdict.VALID and unread:
         return replace(outcome, verdict=Verdict.UNKNOWN, note=_why_unread(unread))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.folds.operations import of_a_zombie, on_demand
+from checkers.folds.operations import ACKS, of_a_zombie, on_demand, produce_with
 from framework.history.columns import OPERATIONS
 from framework.history.event import asserted
 from framework.history.rows import OperationRows
@@ -41,7 +41,7 @@ COLUMNS: Final = (
 @dataclass(frozen=True, slots=True)
 class Asked:
     """Operations that were invoked at a known time, in the order of their ends. What is made on
-    demand is a kind of its own.
+    demand is a kind of its own, and so are produces by their acks.
 
     fs, nodes, keys: texts, sorted; `f`, `node` (-1: it does not say), `key` (-1: nobody asked for
         it) are their places. Keys are as `str` has them.
@@ -163,9 +163,14 @@ def _is_one_of(column: pa.Array, texts: Iterable[str]) -> Flags:
 
 def _kinds(fs: pa.Array, values: pa.Array) -> pa.Array:
     """Each by itself succeeds or does not: whoever makes all that it is asked for may still make
-    nothing on demand."""
+    nothing on demand, and who acknowledges for itself nothing for all."""
     apart = _flagged(values, "on_demand", on_demand)
-    return pc.if_else(apart, pc.binary_join_element_wise(fs, "on demand", " "), fs)
+    kinds = pc.if_else(apart, pc.binary_join_element_wise(fs, "on demand", " "), fs)
+    produces = pc.equal(fs, "produce").fill_null(False)
+    for acks in ACKS:
+        own = pc.match_substring(values, f'"acks":"{acks}"').fill_null(False)
+        kinds = pc.if_else(pc.and_(produces, own), produce_with(acks), kinds)
+    return kinds
 
 
 def _integers(column: pa.Array) -> Times:

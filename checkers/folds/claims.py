@@ -12,6 +12,8 @@ from framework.history.pairing import FINAL, Operation
 
 CONSUMER: Final = "final"
 """The one of the final phase."""
+TRIES: Final = 3
+"""Produces in vain: fewer may have met a bad moment each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,17 @@ def acknowledged_by(produces: Iterable[Operation]) -> Iterator[Claim]:
 def unplaced_by(produces: Iterable[Operation]) -> Iterator[Operation]:
     """Promised, and nobody says at which offset."""
     return (each for each in produces if _promises(each) and _offset(each) is None)
+
+
+def never_acknowledged(produces: Iterable[Operation]) -> bool:
+    """Whether of those that ask for it (acks=all) none was acknowledged, though enough were not
+    refused: a system that does not answer them is no want of occasion."""
+    own = [each for each in produces if _of_all(each) and not each.failed]
+    return len(own) >= TRIES and not any(each.ok for each in own)
+
+
+def _of_all(produce: Operation) -> bool:
+    return str(produce_of(produce).get("acks")) in ("all", "-1")
 
 
 def _promises(produce: Operation) -> bool:

@@ -11,6 +11,7 @@ from itertools import accumulate
 from typing import Final, TypeVar
 
 from checkers.folds.brokers import ids_of
+from checkers.folds.claims import never_acknowledged
 from checkers.folds.configured import OF_TOPICS, configs_asked
 from checkers.folds.isr import Key
 from checkers.folds.power_losses import PowerLoss, forgotten, left_of, power_losses
@@ -121,6 +122,9 @@ def answered_short(
     if not asked:
         return "no topic asks for more than one in-sync replica", []
     if not produced:
+        own = (each for each in _produces(events.operations) if str(each.key) in by_name)
+        if never_acknowledged(own):
+            return 0, []
         return "no produce to a topic that asks for more than one was acknowledged by all", []
     states: dict[Key, list[PartitionState]] = {key: [] for _, key in produced}
     for each in events.of(PartitionState):
@@ -240,6 +244,10 @@ def _later(
     return max(one, other, key=lambda each: (each[1].offset, -each[0]))
 
 
+def _produces(operations: Iterable[Operation]) -> Iterator[Operation]:
+    return (each for each in operations if each.f == "produce" and isinstance(each.value, dict))
+
+
 def _acknowledged(operations: Iterable[Operation]) -> Iterator[Operation]:
     for each in operations:
         asked = produce_of(each).get("acks") if isinstance(each.value, dict) else None
@@ -271,6 +279,8 @@ def watermarks(
     if why := unshown(events.plan, PartitionLogOnDisk):
         return why, []
     if not any(True for _ in _acknowledged(events.operations)):
+        if never_acknowledged(_produces(events.operations)):
+            return 0, []
         return "no produce was acknowledged by all", []
     logs = _last(events.of(PartitionLogOnDisk))
     nodes = _nodes(events)

@@ -1,7 +1,21 @@
 """What operations of workloads say of themselves."""
 
+from typing import Final
+
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
+
+ACKS: Final = ("all", "1", "0")
+"""What a produce may ask for, as workloads spell it."""
+
+
+def produce_with(acks: str) -> str:
+    """The name of the kind of operation that a produce with these acks is."""
+    return f"produce with acks={acks}"
+
+
+UNANSWERED: Final = produce_with("0")
+"""Nobody answers those, as the protocol has it: none can succeed."""
 
 
 def end_of(operation: Operation) -> float:

@@ -10,7 +10,7 @@ from checkers.availability import (
     FLOOR,
     KINDS,
     NODES,
-    PARTITION_FS,
+    PARTITION_KINDS,
     PARTITIONS,
     PROCESS_FS,
     READ_FS,
@@ -33,12 +33,13 @@ from framework.plugins.outcomes import OF_THE_ASKER
 from framework.plugins.system import RECOVERY_S
 from framework.verdict import Verdict
 
+NEVER = {*PROCESS_FS, "produce with acks=0"}
+"""They are no client's, or nobody answers them."""
+
 
 def availability(events: RunEvents, options: AvailabilityOptions) -> Outcome:
     operations = [
-        replace(each, f=f"{each.f} on demand") if on_demand(each.value) else each
-        for each in events.operations
-        if each.invoked_ns is not None
+        replace(each, f=_kind_of(each)) for each in events.operations if each.invoked_ns is not None
     ]
     windows = _windows(events.faults)
     elections = sorted(each.at_ns for each in events.of(Elected))
@@ -64,6 +65,14 @@ def availability(events: RunEvents, options: AvailabilityOptions) -> Outcome:
         NODES.name: _nodes(operations, events),
     }
     return replace(outcome, clauses=counts)
+
+
+def _kind_of(operation: Operation) -> str:
+    f, value = operation.f, operation.value
+    acks = value.get("acks") if isinstance(value, dict) else None
+    if f == "produce" and acks in ("all", "1", "0"):
+        return f"produce with acks={acks}"
+    return f"{f} on demand" if on_demand(value) else f
 
 
 def _bound_s(plan: Mapping[str, Recorded], options: AvailabilityOptions) -> float:
@@ -157,7 +166,7 @@ def _recovery(
 def _signs(operations: Sequence[Operation], events: RunEvents) -> tuple[Count, list[str]]:
     """Two of each kind of operation, of what is done to processes, and of all together: that enough
     succeeded, and again after the first fault. Also what too little was seen of."""
-    clients = [each for each in operations if each.f not in PROCESS_FS and not is_zombie(each)]
+    clients = [each for each in operations if each.f not in NEVER and not is_zombie(each)]
     main = [each for each in clients if each.phase == "main"]
     asked = Counter(each.f for each in main)
     succeeded = Counter(each.f for each in main if _succeeded(each))
@@ -209,7 +218,7 @@ def _partitions(operations: Iterable[Operation], events: RunEvents, judge: "Judg
     """Of kinds of use of a partition, so many as succeeded, of those that were tried in peace."""
     uses: dict[tuple[str, str], list[Operation]] = defaultdict(list)
     for each in operations:
-        if each.f in PARTITION_FS and not is_zombie(each):
+        if each.f in PARTITION_KINDS and each.f not in NEVER and not is_zombie(each):
             uses[each.f, str(each.key)].append(each)
     if not uses:
         return "nobody asked for a partition"
@@ -239,7 +248,7 @@ def _nodes(operations: Iterable[Operation], events: RunEvents) -> Count:
         return "no nodes that could be told apart"
     asked: dict[str, list[Operation]] = defaultdict(list)
     for each in operations:
-        if each.node is not None and each.node in nodes and each.f not in PROCESS_FS:
+        if each.node is not None and each.node in nodes and each.f not in NEVER:
             asked[each.node].append(each)
     if not asked:
         return "clients do not say whom they ask"
@@ -381,7 +390,7 @@ def _stuck(
     nodes = events.plan.get("nodes") or {}
     stretches = owed(events.faults, nodes)
     calm = [each for each in stretches if each.calm]
-    clients = [each for each in operations if each.f not in PROCESS_FS]
+    clients = [each for each in operations if each.f not in NEVER]
     honest = [each for each in clients if not is_zombie(each)]
     kinds = {
         f: judge.worst(_telling(mine), stretches, _succeeded)
@@ -397,7 +406,7 @@ def _stuck(
         return found, figures
     for f, worst in kinds.items():
         found += judge.stuck(worst, f"no {f} succeeded")
-        if f in PARTITION_FS and not judge.is_stuck(worst):
+        if f in PARTITION_KINDS and not judge.is_stuck(worst):
             of_f = _telling([each for each in honest if each.f == f])
             for key, mine in _grouped(of_f, lambda each: str(each.key)):
                 worst_of_key = judge.worst(mine, calm, _succeeded)

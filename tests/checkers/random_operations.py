@@ -72,6 +72,8 @@ def _operation(
     value = {"zombie": draw.choice([None, None, "replay"])} if f == "heartbeat" else {"n": "zombie"}
     if f == "create":
         value = {"on_demand": draw.choice([None, True, "on_demand"])}
+    if f == "produce":
+        value = {"acks": draw.choice(["all", "1", "0", "all", None, ["0"]]), "n": '"acks":"1"'}
     asserts = {"asserts": draw.choice(ASSERTS)} if draw.random() < 0.3 else {"asserts": 3}
     took = draw.choice([0, 1, 2, 9]) * tick
     return Operation(

@@ -84,6 +84,21 @@ def test_what_is_made_on_demand_is_a_kind_of_its_own() -> None:
     assert found.place[found.are(["create on demand"])].tolist() == [0]
 
 
+def test_produces_are_kinds_by_their_acks() -> None:
+    """As workloads spell them, and of produces alone."""
+    values = [{"acks": "all"}, {"acks": "1"}, {"acks": "0"}, {"acks": "2"}, None, '"acks":"all"']
+    made = [
+        Operation(index=at, f="produce", value=value, invoked_ns=at)
+        for at, value in enumerate(values)
+    ]
+    read = Operation(index=9, f="read", value={"acks": "all"}, invoked_ns=9)
+    found = asked_of(OperationRows.of([*made, read]), ["produce"])
+    kinds = [found.fs[number] for number in found.f[found.place.argsort()]]
+    with_acks = ["produce with acks=all", "produce with acks=1", "produce with acks=0"]
+    assert kinds == [*with_acks, "produce", "produce", "produce", "read"]
+    assert (found.key >= 0).sum() == 6, "they have keys all the same"
+
+
 def test_what_has_no_end_ends_behind_all() -> None:
     ends = [end_of(each) for each in DONE]
     assert sorted(ends) == [2, 4, 8, 9, 10, float("inf")] and ends[0] == float("inf")

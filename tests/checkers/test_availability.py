@@ -317,6 +317,38 @@ def one_partition_is_not_served(story: Story) -> None:
         story.op("fetch", "log-0/1", type="fail", error="NOT_LEADER_OR_FOLLOWER")
 
 
+def produced(story: Story, seconds: float, *vain: str, **how: str) -> Story:
+    """Four times a second, on two partitions, a produce of each kind. `vain`: acks, or a partition
+    and acks, of those that are not acknowledged; `how` they end."""
+    for _ in range(round(seconds * 4)):
+        story.wait(240)
+        for key in ("log-0/0", "log-0/1"):
+            for acks in ("all", "1", "0"):
+                lost = acks in vain or f"{key} {acks}" in vain
+                ends = {"type": "info", "error": "CLIENT_TIMED_OUT", **how} if lost else {}
+                if acks == "0":
+                    ends = {"type": "info", "error": "NO_ACKNOWLEDGEMENT"}
+                story.op("produce", key, {"value": 1, "acks": acks}, node="b1", **ends)
+    return story
+
+
+@PLANTED.violation("no produce with acks=all succeeded", on=peaceful)
+def nothing_is_acknowledged_by_all_and_all_by_one(story: Story) -> None:
+    produced(produced(story, 1), 20, "all")
+    produced(story, 1)
+
+
+@PLANTED.violation("no produce with acks=1 succeeded", on=peaceful)
+def nothing_is_ever_acknowledged_by_one(story: Story) -> None:
+    produced(story, 20, "1")
+
+
+@PLANTED.violation("no produce with acks=all on log-0/1 succeeded", on=peaceful)
+def one_partition_acknowledges_nothing_by_all(story: Story) -> None:
+    produced(story, 20, "log-0/1 all")
+    produced(story, 1)
+
+
 @PLANTED.violation("b2 answered nobody", on=peaceful)
 def one_node_answers_nobody(story: Story) -> None:
     for _ in range(70):
@@ -524,6 +556,30 @@ def test_systems_own_bound_goes_before_ours_and_an_option_before_both() -> None:
     assert_invalid(availability(ask(story, 12, fails=["create"]).run_events()), "30 s are enough")
 
 
+def test_produces_that_nobody_answers_are_not_missed() -> None:
+    """acks=0: neither as a kind, nor of a partition, nor of a node, which tells nothing by them."""
+    story = produced(clean(), 20)
+    assert_valid(availability(story.run_events()))
+    before = clauses_of(story)
+    for _ in range(80):
+        story.wait(240)
+        value = {"value": 1, "acks": "0"}
+        lost = {"type": "info", "error": "NO_ACKNOWLEDGEMENT"}
+        story.op("produce", "log-0/7", value, node="b3", **lost)
+    assert clauses_of(story) == before
+    assert judged(story).verdict is Verdict.VALID
+
+
+def test_too_few_replicas_under_a_fault_refuse_what_asks_for_all() -> None:
+    story = produced(peaceful(), 1)
+
+    def refused() -> None:
+        produced(story, 20, "all", type="fail", error="NOT_ENOUGH_REPLICAS")
+
+    fault(story, refused, victims={"b2": {}}, fault="kill")
+    assert_valid(availability(produced(story, 1).run_events()))
+
+
 # --- floors -------------------------------------------------------------------------------
 
 
@@ -609,6 +665,18 @@ def test_partition_that_was_never_served_is_unknown() -> None:
     assert judged(story).verdict is Verdict.UNKNOWN
     story.op("fetch", "log-0/2", node="b1")
     assert judged(story).verdict is Verdict.VALID
+
+
+def test_acks_that_are_never_given_are_unknown_before_they_are_stuck() -> None:
+    """Of all partitions, or of one."""
+    story = produced(busy(), 5, "all")
+    outcome = availability(story.run_events())
+    assert outcome.verdict is Verdict.UNKNOWN
+    assert "0 of 40 produce with acks=all (10 at least)" in outcome.note
+    story = produced(clean(), 5, "log-0/1 all")
+    assert clauses_of(story)["partitions"] == (4, 5)
+    assert judged(story).verdict is Verdict.UNKNOWN
+    assert judged(produced(story, 0.25)).verdict is Verdict.VALID
 
 
 def test_partitions_of_one_kind_of_use_are_told_apart() -> None:

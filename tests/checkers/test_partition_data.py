@@ -138,6 +138,27 @@ def test_what_promises_nothing_and_what_is_gone_give_no_occasion_to_be_readable(
     assert outcome.figures["unread"] == 0 and outcome.verdict is Verdict.VALID
 
 
+@pytest.mark.parametrize(
+    ("tries", "more", "seen"),
+    [
+        (3, {}, True),
+        (2, {}, False),
+        (3, {"type": "fail"}, False),
+        (3, {"acks": "1"}, False),
+    ],
+)
+def test_what_is_never_acknowledged_is_no_want_of_occasion(
+    tries: int, more: dict[str, Any], seen: bool
+) -> None:
+    """All that was read is by those that one broker acknowledges."""
+    story = Data()
+    for number in range(tries):
+        story.produce(30 + number, None, **{"type": "info", **more})
+    story.produce(10, 0, acks="1")
+    counts = partition_data(story.run_events()).clauses or {}
+    assert counts["readable"] == (0 if seen else "nothing was acknowledged")
+
+
 def test_clean_history_is_accepted() -> None:
     """Also a repeated value of a producer that is not idempotent."""
     outcome = partition_data(ended(clean()).run_events())
