@@ -18,6 +18,7 @@ import numpy as np
 from checkers.folds.asked import Asked, Flags, Numbers, Places, Times, asked_of, grouped
 from checkers.folds.operations import ACKS, UNANSWERED, produce_with
 from checkers.folds.peace import FOREVER_NS, Stretch, owed_in
+from checkers.folds.placed import Placed
 from checkers.folds.streaks import TRIES, Judge, Streak, limits
 from framework.checking.findings import concluded, finding
 from framework.checking.keyed import Outcome
@@ -78,7 +79,8 @@ PARTITIONS: Final = Clause(
     "peace, and more than twice, and none of them in vain to the end, from "
     "the final reads on or, for as long as the bound in peace, from the first fault on",
     sources=(CLIENTS, LEDGER),
-    blind="partitions that nobody asks in peace, or for too short a time in all",
+    blind="partitions that nobody asks in peace, or for too short a time in all, of which short "
+    "gaps between faults count half; under faults of their replicas",
 )
 NODES: Final = Clause(
     name="nodes",
@@ -134,7 +136,8 @@ def availability(
         figures |= _recovery(writes, window, elections)
     bound_s = _bound_s(events.plan, options)
     judge = Judge(bound_s, events.machines.cluster)
-    stuck, longest = _stuck(asked, stretches, peace, events.plan.get("nodes") or {}, judge)
+    placed = Placed.of(events, asked.fs)
+    stuck, longest = _stuck(asked, stretches, placed, events.plan.get("nodes") or {}, judge)
     findings = _told(stuck, asked, rows, bound_s)
     signs, few = _signs(asked, calm, since)
     outcome = concluded(len(asked), findings, {**figures, **longest})
@@ -381,7 +384,7 @@ class Stuck:
 def _stuck(
     asked: Asked,
     stretches: Sequence[Stretch],
-    peace: Sequence[Stretch],
+    placed: Placed,
     nodes: Collection[str],
     judge: Judge,
 ) -> tuple[list[Stuck], dict[str, float]]:
@@ -389,7 +392,7 @@ def _stuck(
     kind, for how long it was at most.
 
     Kinds are owed while most of the system is left alone. A partition's replicas, or a node, may be
-    just what a fault is about: they are owed in peace.
+    just what a fault is about: they are owed in peace, and the former while all are left alone.
     """
     honest = np.flatnonzero(~asked.are(OF_NO_ANSWER) & ~asked.zombie)
     kinds = {asked.fs[number]: _telling(asked, mine) for number, mine in grouped(honest, asked.f)}
@@ -408,18 +411,24 @@ def _stuck(
     found = [Stuck(f"no {f} succeeded", each) for f, each in worst.items()]
     for f in PARTITION_KINDS:
         if f in kinds and not judge.is_stuck(worst[f]):
-            found += _stuck_partitions(asked, f, kinds[f], peace, judge)
-    found += _stuck_nodes(asked, nodes, peace, judge)
+            found += _stuck_partitions(asked, f, kinds[f], stretches, placed, judge)
+    found += _stuck_nodes(asked, nodes, [each for each in stretches if each.calm], judge)
     return [each for each in found if judge.is_stuck(each.streak)], figures
 
 
 def _stuck_partitions(
-    asked: Asked, f: str, own: Places, peace: Sequence[Stretch], judge: Judge
+    asked: Asked,
+    f: str,
+    own: Places,
+    stretches: Sequence[Stretch],
+    placed: Placed,
+    judge: Judge,
 ) -> Iterator[Stuck]:
     """The worst of each."""
     for number, mine in grouped(own, asked.key):
-        streak = judge.worst(asked, mine, peace, asked.done)
-        yield Stuck(f"no {f} on {asked.keys[number]} succeeded", streak, PARTITIONS)
+        key = asked.keys[number]
+        streak = judge.worst(asked, mine, placed.owed(key, stretches), asked.done)
+        yield Stuck(f"no {f} on {key} succeeded", streak, PARTITIONS)
 
 
 def _stuck_nodes(

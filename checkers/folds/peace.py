@@ -28,11 +28,12 @@ and leaders those that follow them."""
 @dataclass(frozen=True, slots=True)
 class Stretch:
     """A time in which no fault began or ended. `calm`: none held; else a majority of those who
-    vote, and of each role, was left alone and connected."""
+    vote, and of each role, was left alone and connected. `left`: who was."""
 
     begin_ns: int
     end_ns: int
     calm: bool
+    left: frozenset[str] = frozenset()
 
 
 def owed_in(events: RunEvents, faults: Sequence[FaultRecord] | None = None) -> list[Stretch]:
@@ -62,7 +63,7 @@ def owed(
         ]
         left = set(nodes).intersection(*(fault.spared(nodes) for fault in active))
         if not active or _most(left, nodes, away):
-            found.append(Stretch(begin, end, not active))
+            found.append(Stretch(begin, end, not active, frozenset(left)))
     return found
 
 

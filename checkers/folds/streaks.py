@@ -15,12 +15,17 @@ TRIES: Final = 3
 that was rarely asked for, of which fewer were tried in peace and the others were not."""
 
 
+SHORT: Final = 2
+"""A short stretch counts for one in so many: recovery begins anew with each, but not for ever."""
+
+
 @dataclass(frozen=True, slots=True)
 class Streak:
     """Operations in vain, one after another, from `since_ns` on.
 
     tried: those that were asked for and given up while service was owed. until_ns: the end of the
-    last one. owed_ns: how long service was owed, and not given. longest_ns: in one stretch.
+    last one. owed_ns: how long service was owed, and not given, as far as it counts. longest_ns: in
+    one stretch.
     """
 
     since_ns: int = 0
@@ -32,9 +37,9 @@ class Streak:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """`bound_s`: for so long service that is owed may fail; a stretch in which it did for less than
-    a part of that (`shortest`) proves nothing, longer ones add up till something succeeds. Time
-    counts that the machine gave."""
+    """`bound_s`: for so long service that is owed may fail. Stretches in which it did add up till
+    something succeeds; of one in which it did for less than a part of that (`shortest`) half
+    counts. Time counts that the machine gave."""
 
     bound_s: float
     machine: Machine = UNMEASURED
@@ -76,7 +81,7 @@ class Judge:
         now_ns = self.machine.gave_each_ns(begin_ns[last], ended_ns[last])
         least_ns = round(self.bound_s * 1e9 * self.shortest)
         of_streak = _firsts(vain.streak[first])
-        owed_ns = np.add.reduceat(np.where(now_ns >= least_ns, now_ns, 0), of_streak)
+        owed_ns = np.add.reduceat(np.where(now_ns >= least_ns, now_ns, now_ns // SHORT), of_streak)
         longest_ns = np.maximum.reduceat(now_ns, of_streak)
         worst = np.flatnonzero(owed_ns == owed_ns.max())
         number = worst[np.argmax(longest_ns[worst])]

@@ -285,7 +285,7 @@ class Streak:
     """Operations in vain, one after another, from `since_ns` on.
 
     tried: those that were asked for and given up while service was owed. until_ns: the end of the
-    last one. least_ns: a stretch in which they went on for less time proves nothing. machine: whose
+    last one. least_ns: of a stretch in which they went on for less time half counts. machine: whose
     time is counted.
     """
 
@@ -302,7 +302,8 @@ class Streak:
     @property
     def owed_ns(self) -> int:
         """How long service was owed, and not given."""
-        return self._before_ns + (self._now_ns if self._now_ns >= self.least_ns else 0)
+        now_ns = self._now_ns
+        return self._before_ns + (now_ns if now_ns >= self.least_ns else now_ns // 2)
 
     def add(self, operation: Operation, ended_ns: int, stretch: Stretch) -> None:
         """The next one, if it lies within the stretch."""
@@ -319,8 +320,8 @@ class Streak:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """`bound_s`: for so long service that is owed may fail; a stretch in which it did for less than
-    a third of that proves nothing, longer ones add up till something succeeds. Time counts that
+    """`bound_s`: for so long service that is owed may fail; of a stretch in which it did for less
+    than a third of that half counts; they add up till something succeeds. Time counts that
     the machine gave. `end_ns`: of the history; what is pending then was in vain till then."""
 
     bound_s: float
@@ -385,11 +386,13 @@ def _stuck(
     kind, for how long it was at most.
 
     Kinds are owed while most of the system is left alone. A partition's replicas, or a node, may be
-    just what a fault is about: they are owed in peace.
+    just what a fault is about: they are owed in peace, and the former while all are left alone.
     """
     nodes = events.plan.get("nodes") or {}
     stretches = owed(events.faults, nodes)
     calm = [each for each in stretches if each.calm]
+    replicas = _replicas(operations, events)
+    brokers = {name for name, node in nodes.items() if "broker" in (node.get("roles") or ())}
     clients = [each for each in operations if each.f not in NEVER]
     honest = [each for each in clients if not is_zombie(each)]
     kinds = {
@@ -409,13 +412,34 @@ def _stuck(
         if f in PARTITION_KINDS and not judge.is_stuck(worst):
             of_f = _telling([each for each in honest if each.f == f])
             for key, mine in _grouped(of_f, lambda each: str(each.key)):
-                worst_of_key = judge.worst(mine, calm, _succeeded)
+                left = [each for each in stretches if _spares(each, replicas.get(key) or brokers)]
+                worst_of_key = judge.worst(mine, left, _succeeded)
                 found += judge.stuck(worst_of_key, f"no {f} on {key} succeeded", PARTITIONS)
     for node, mine in _grouped(clients, lambda each: each.node or ""):
         if node in nodes:
             worst = judge.worst(mine, calm, _heard)
             found += judge.stuck(worst, f"{node} answered nobody", NODES)
     return found, figures
+
+
+def _spares(stretch: Stretch, replicas: set[str]) -> bool:
+    return stretch.calm or (bool(replicas) and all(each in stretch.left for each in replicas))
+
+
+def _replicas(operations: Iterable[Operation], events: RunEvents) -> dict[str, set[str]]:
+    """Where the observer was shown partitions, of a run in which nobody moves them."""
+    if any(each.f == "reassign" for each in operations):
+        return {}
+    nodes = (events.plan.get("nodes") or {}).items()
+    named = {(node.get("ids") or {}).get("broker"): name for name, node in nodes}
+    found: dict[str, set[str]] = defaultdict(set)
+    for each in events.observations:
+        if each.f == "describe-topics" and each.ok and isinstance(each.result, dict):
+            for topic in each.result.get("topics") or ():
+                for one in topic.get("partitions") or ():
+                    own = {named.get(id, str(id)) for id in one.get("replicas") or ()}
+                    found[f"{topic['name']}/{one['partition']}"] |= own
+    return found
 
 
 def _succeeded(operation: Operation) -> bool:
