@@ -11,8 +11,10 @@ loaded machine is no finding: what is wrong has to stay wrong.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
-from typing import Final
+from typing import Final, Self
 
 from checkers.folds.lives import Lives
 from checkers.folds.observations import OWN_VIEW
@@ -53,10 +55,12 @@ from checkers.folds.observed_quorum import (
 from checkers.folds.peace import Stretch, owed_in, quiet_times
 from checkers.folds.peace import recovery_ns as recovery_of
 from checkers.folds.roles import BROKER, nodes_by_id
+from checkers.folds.streaks import SHORT
 from checkers.folds.values import quorum_view
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
+from framework.evidence.machine import Machine
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
 from framework.plugins.capabilities import NODE_ANSWERS
@@ -67,14 +71,16 @@ TRIES: Final = 3
 
 HEARD: Final = Clause(
     name="heard",
-    says="A node that lives answers: in peace none is silent for long, or refuses for long to tell "
-    "its own view of the quorum, or knows no leader in it",
+    says="A node that lives answers: none that faults leave alone, and most others with it, is "
+    "silent for long; nor refuses in peace for long to tell its own view of the quorum, or knows no "
+    "leader in it",
     compares="answers, two of each node at most",
     floor=2,
     because="this run needs two of each node of the plan: who never answers told nothing wrong",
     sources=(LEDGER,),
-    blind="silence that a fault excuses, or that lasts for less time than recovery takes; errors, "
-    "where a node is asked for nothing that it has to know by itself",
+    blind="silence that a fault of the node, or of most others, excuses, or that lasts for less "
+    "time than recovery takes, of which short times between such faults count half, and not at all where it was "
+    "started; errors, where a node is asked for nothing that it has to know by itself",
 )
 CLAUSES: Final = (
     ONE_LEADER,
@@ -107,7 +113,7 @@ def observed_cluster(events: RunEvents) -> Outcome:
         ALL_IN_SYNC: all_in_sync(events, quiet, recovery_ns),
         ONE_ADDRESS: one_address(lists, nodes_by_id(events.plan, BROKER)),
         CONTROLLERS_TOLD: controllers_told(events, views, quiet, recovery_ns),
-        HEARD: _heard(events, nodes, recovery_ns),
+        HEARD: _heard(events, nodes),
     }
     counts = {clause.name: count for clause, (count, _) in judgements.items()}
     findings = [each for _, found in judgements.values() for each in found]
@@ -122,21 +128,64 @@ def observed_cluster(events: RunEvents) -> Outcome:
 # --- silence ------------------------------------------------------------------------------
 
 
-def _heard(events: RunEvents, nodes: Nodes, recovery_ns: int) -> Judgement:
+def _heard(events: RunEvents, nodes: Nodes) -> Judgement:
     asked: dict[str, list[Operation]] = {name: [] for name in nodes}
     for each in events.observations:
         asked.setdefault(str(each.node), []).append(each)
-    machines = events.machines
+    stretches = owed_in(events)
     findings = [
         _silence(node, silent)
-        for stretch in owed_in(events)
-        if stretch.calm
         for node, own in asked.items()
-        for silent in _silences(own, stretch) or _silences(_own_views(own), stretch, _untold)
-        if machines.of_clients(node).gave_ns(*span_ns(silent[0], silent[-1])) >= recovery_ns
+        for silent in _silences(own, Patience.of(events, stretches, node))
     ]
     enough = sum(min(ANSWERS, sum(map(answered, own))) for own in asked.values())
     return (enough, ANSWERS * len(asked)), findings
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """With one node. `alone`: the stretches in which each fault that held, if any did, left it
+    alone, and most of the others, without whom it need not get ready; `calm`: in which none held;
+    `starts`: when processes of it were started again."""
+
+    machine: Machine
+    recovery_ns: int
+    alone: Sequence[Stretch]
+    calm: Sequence[Stretch]
+    starts: frozenset[int]
+
+    @classmethod
+    def of(cls, events: RunEvents, stretches: Sequence[Stretch], node: str) -> Self:
+        ended = (each for each in events.faults if each.ends_processes and node in each.nodes)
+        return cls(
+            machine=events.machines.of_clients(node),
+            recovery_ns=recovery_of(events.plan),
+            alone=[each for each in stretches if each.calm or node in each.left],
+            calm=[each for each in stretches if each.calm],
+            starts=frozenset(each.over_ns for each in ended if each.over_ns is not None),
+        )
+
+    def ends(self, silent: Sequence[Operation], stretches: Sequence[Stretch]) -> list[Operation]:
+        """Of questions in vain that follow each other those within the stretches, if they went on
+        for long there: for as long as recovery takes. Of one in which they did not, half counts: a
+        node may be disturbed by what becomes of others; but not where it was started, which may
+        take all of it."""
+        counted, owing = 0, list[Operation]()
+        for stretch in stretches:
+            own = [each for each in silent if _within(each, stretch)]
+            if not own:
+                continue
+            owing += own
+            gave_ns = self.machine.gave_ns(*span_ns(own[0], own[-1]))
+            if gave_ns >= self.recovery_ns:
+                counted += gave_ns
+            elif stretch.begin_ns not in self.starts:
+                counted += gave_ns // SHORT
+        return owing if len(owing) >= TRIES and counted >= self.recovery_ns else []
+
+
+def _within(question: Operation, stretch: Stretch) -> bool:
+    return stretch.begin_ns <= asked_ns(question) and ended_ns(question) <= stretch.end_ns
 
 
 def _own_views(asked: Iterable[Operation]) -> list[Operation]:
@@ -149,19 +198,22 @@ def _untold(own_view: Operation) -> bool:
     return not own_view.ok or quorum_view(own_view)["leader"] < 0
 
 
-def _silences(
-    asked: Iterable[Operation],
-    stretch: Stretch,
-    silent: Callable[[Operation], bool] = unanswered,
+def _silences(asked: Sequence[Operation], patience: Patience) -> list[Sequence[Operation]]:
+    """Questions in vain that followed each other for long: of all, or else of the node's own view,
+    for which others may have to elect somebody first."""
+    own_views = _own_views(asked)
+    return _long(asked, unanswered, partial(patience.ends, stretches=patience.alone)) or _long(
+        own_views, _untold, partial(patience.ends, stretches=patience.calm)
+    )
+
+
+def _long(
+    asked: Sequence[Operation],
+    silent: Callable[[Operation], bool],
+    ends: Callable[[Sequence[Operation]], Sequence[Operation]],
 ) -> list[Sequence[Operation]]:
-    """Questions in vain within the stretch that follow each other, where there are enough."""
-    within = [
-        each
-        for each in asked
-        if stretch.begin_ns <= asked_ns(each) and ended_ns(each) <= stretch.end_ns
-    ]
-    groups = [(is_silent, list(group)) for is_silent, group in groupby(within, key=silent)]
-    return [group for is_silent, group in groups if is_silent and len(group) >= TRIES]
+    groups = [list(group) for is_silent, group in groupby(asked, key=silent) if is_silent]
+    return [found for group in groups if (found := ends(group))]
 
 
 def _silence(node: str, silent: Sequence[Operation]) -> Finding:
@@ -171,8 +223,8 @@ def _silence(node: str, silent: Sequence[Operation]) -> Finding:
     asked = ", ".join(sorted({each.f for each in silent}))
     return finding(
         f"{node} answered nothing{but} from {asked_ns(silent[0]) / 1e9:.1f} s to "
-        f"{ended_ns(silent[-1]) / 1e9:.1f} s, {len(silent)} questions ({asked}), though no fault "
-        "held",
+        f"{ended_ns(silent[-1]) / 1e9:.1f} s, {len(silent)} questions ({asked}) though no fault "
+        "stood in the way",
         [silent[0], silent[-1]],
         clause=HEARD.name,
     )

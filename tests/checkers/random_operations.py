@@ -13,11 +13,15 @@ from framework.testing.story import Story
 S = 10**9
 ROLES = {"c": "controller", "b": "broker"}
 NODES = {
-    name: {"roles": [ROLES[name[0]]], "votes": name[0] == "c"}
+    name: {
+        "roles": [ROLES[name[0]]],
+        "votes": name[0] == "c",
+        "ids": {ROLES[name[0]]: int(name[1])},
+    }
     for name in ("c1", "c2", "c3", "b1", "b2", "b3")
 }
 
-FS = ("create", "read", "describe", "produce", "fetch", "restart", "heartbeat")
+FS = ("create", "read", "describe", "produce", "fetch", "restart", "heartbeat", "reassign")
 KEYS = ("log-0/0", "log-0/1", 1, "1", None, ["a", 2])
 HOSTS = ("b1", "b2", "c1", "elsewhere")
 CODES = ("CLIENT_TIMED_OUT", "CONNECTION_LOST", "NOT_LEADER", "EXISTS")
@@ -54,7 +58,10 @@ def histories(draw: random.Random) -> RunEvents:
     }
     return RunEvents(
         operations=operations,
-        observations=[_operation(draw, 900, 0, tick, ["describe"], 0.7) for _ in range(2)],
+        observations=[
+            *(_operation(draw, 900, 0, tick, ["describe"], 0.7) for _ in range(2)),
+            *(_shown(draw, 901) for _ in range(draw.choice([0, 1, 2]))),
+        ],
         evidence=[
             replace(ELECTED, at_ns=draw.randrange(count * tick + 1))
             for _ in range(draw.randrange(3))
@@ -90,6 +97,24 @@ def _operation(
         invoked_ns=None if draw.random() < 0.03 else at,
         completed_ns=at + took if ends and draw.random() < 0.97 else None,
         phase="main" if at < 70 * tick else "final",
+    )
+
+
+def _shown(draw: random.Random, index: int) -> Operation:
+    """Replicas of a partition, perhaps at a broker that is no node."""
+    replicas = draw.sample((1, 2, 3, 9), draw.randint(0, 3))
+    told = [{"partition": draw.randrange(2), "replicas": replicas}]
+    topics = {"brokers": [], "topics": [{"name": "log-0", "partitions": told}]}
+    return Operation(
+        index=2 * index,
+        process=index,
+        f="describe-topics",
+        type="ok",
+        end=2 * index + 1,
+        result=draw.choice([topics, topics, {"brokers": []}]),
+        node="b1",
+        invoked_ns=0,
+        completed_ns=1,
     )
 
 

@@ -731,6 +731,92 @@ def a_node_that_lives_is_silent_in_the_end(story: Asked) -> None:
         story.wait(2000)
 
 
+def spells(story: Asked, count: int, *, under: int = 0, between: int = 0, **fault: Any) -> Asked:
+    """c3 is silent for so many questions under each of some faults, of b1 unless it says whose, and
+    for so many between them."""
+    story.rounds(2)
+    for _ in range(count):
+        with story.fault("pause", **{"victims": {"b1": {}}, **fault}):
+            quiet(story, under)
+        quiet(story, between)
+    story.rounds(1)
+    return ended(story)
+
+
+def quiet(story: Asked, rounds: int) -> None:
+    story.dead.add("c3")
+    story.rounds(rounds)
+    story.dead.clear()
+
+
+@PLANTED.violation("c3 answered nothing", "40 questions", on=Asked)
+def a_node_is_silent_under_faults_of_another_and_between_them(story: Asked) -> None:
+    """And is back in the end. No peace is as long as recovery takes."""
+    spells(story, 5, under=2, between=6)
+
+
+@PLANTED.violation("c3 answered nothing", "15 questions", on=Asked)
+def a_node_is_silent_between_its_own_faults(story: Asked) -> None:
+    """8 s after each, of which half counts."""
+    spells(story, 3, between=5, victims={"c3": {}})
+
+
+@PLANTED.violation("c3 answered nothing", "10 questions", on=Asked)
+def a_node_is_silent_under_a_long_fault_of_another(story: Asked) -> None:
+    spells(story, 1, under=10)
+
+
+def silence_between_few_faults(story: Asked) -> None:
+    """16 s in all, of which half counts."""
+    spells(story, 2, between=5)
+
+
+def a_node_that_starts_slowly_each_time(story: Asked) -> None:
+    spells(story, 6, between=5, victims={"c3": {}}, ends_processes=True)
+
+
+def a_node_that_answers_once_in_each_peace(story: Asked) -> None:
+    for _ in range(6):
+        spells(story, 1, between=5)
+
+
+def silence_under_a_fault_of_most(story: Asked) -> None:
+    """Without whom a process that starts may not get ready."""
+    spells(story, 3, under=10, victims={"c1": {}, "c2": {}})
+
+
+def silence_under_its_own_fault(story: Asked) -> None:
+    spells(story, 3, under=10, victims={"c3": {}})
+
+
+@pytest.mark.parametrize(
+    "look_alike",
+    [
+        silence_between_few_faults,
+        a_node_that_starts_slowly_each_time,
+        a_node_that_answers_once_in_each_peace,
+        silence_under_a_fault_of_most,
+        silence_under_its_own_fault,
+    ],
+)
+def test_silence_that_faults_excuse(look_alike: Callable[[Asked], None]) -> None:
+    story = Asked()
+    look_alike(story)
+    assert not [each for each in findings(story) if "answered nothing" in each]
+
+
+@PLANTED.violation("c3 answered nothing but that nobody leads", on=Asked)
+def a_node_knows_no_leader_in_every_short_peace(story: Asked) -> None:
+    story.rounds(2)
+    for _ in range(6):
+        with story.fault("pause", victims={"b1": {}}):
+            story.wait(1000)
+        for _ in range(4):
+            story.node("c3", leader=-1)
+            story.wait(2000)
+    ended(story)
+
+
 @PLANTED.violation("b1 answered nothing", on=Asked)
 def a_node_is_silent_for_a_while(story: Asked) -> None:
     story.rounds(2)
