@@ -72,15 +72,15 @@ TRIES: Final = 3
 HEARD: Final = Clause(
     name="heard",
     says="A node that lives answers: none that faults leave alone, and most others with it, is "
-    "silent for long; nor refuses in peace for long to tell its own view of the quorum, or knows no "
-    "leader in it",
+    "silent for long; nor refuses in peace for long to tell its own view of the quorum, or knows "
+    "no leader in it",
     compares="answers, two of each node at most",
     floor=2,
     because="this run needs two of each node of the plan: who never answers told nothing wrong",
     sources=(LEDGER,),
     blind="silence that a fault of the node, or of most others, excuses, or that lasts for less "
-    "time than recovery takes, of which short times between such faults count half, and not at all where it was "
-    "started; errors, where a node is asked for nothing that it has to know by itself",
+    "time than recovery takes, of which short times between such faults count half, and not at all "
+    "where it was started; errors, where a node is asked for nothing that it has to know by itself",
 )
 CLAUSES: Final = (
     ONE_LEADER,

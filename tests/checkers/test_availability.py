@@ -300,7 +300,7 @@ def all_is_dead_in_every_short_gap_and_comes_back_in_the_end(story: Story) -> No
 
 @PLANTED.violation("no produce with acks=all on log-0/1 succeeded", on=peaceful)
 def one_partition_is_dead_while_controllers_are_paused_and_in_between(story: Story) -> None:
-    for _ in range(2):
+    for _ in range(3):
         fault(
             story,
             lambda: produced(story, 6, "log-0/1 all"),

@@ -72,6 +72,10 @@ EXCUSED: Mapping[str, set[str]] = {
         "one replica stays out of sync while another comes back",
         "a partition has no leader though one is in sync",
         "a node answers nothing but errors",
+        "a node is silent under a long fault of another",
+        "a node is silent between its own faults",
+        "a node is silent under faults of another and between them",
+        "a node knows no leader in every short peace",
     },
     "partition-data": {
         "8: unanswered",

@@ -755,10 +755,10 @@ def a_node_is_silent_under_faults_of_another_and_between_them(story: Asked) -> N
     spells(story, 5, under=2, between=6)
 
 
-@PLANTED.violation("c3 answered nothing", "15 questions", on=Asked)
+@PLANTED.violation("c3 answered nothing", "20 questions", on=Asked)
 def a_node_is_silent_between_its_own_faults(story: Asked) -> None:
     """8 s after each, of which half counts."""
-    spells(story, 3, between=5, victims={"c3": {}})
+    spells(story, 4, between=5, victims={"c3": {}})
 
 
 @PLANTED.violation("c3 answered nothing", "10 questions", on=Asked)
