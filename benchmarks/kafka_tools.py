@@ -5,9 +5,9 @@
 Prints a page of Markdown with a table a client: each call, and what came of it on either system.
 Both get the same calls in the same order, on one controller and three brokers in namespaces of
 this machine, a new cluster for each client. A call of a tool works if that ends with exit code 0
-and says what it is to say; one of a client written in Go if its program found what it wanted
+and says what it is to say; one of a client, in Java or in Go, if its program found what it wanted
 (`benchmarks.kafka_clients`). Else the table says why not. About a minute a client and system.
-The tools come from Maven when they are first needed, Go's modules by `go build`.
+What runs on Java is what `kraft-proof get kafka` brings; Go's modules come by `go build`.
 """
 
 import argparse
@@ -22,16 +22,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from benchmarks.kafka_clients import programs
+from benchmarks.kafka_clients import java_client, programs
 from framework.errors import EngineError, UsageError
-from nodes.kafka.software import CACHE, ask_maven, get, verify
+from nodes.kafka import command_line
+from nodes.kafka.command_line import VERSION, command
+from nodes.kafka.system import KafkaSystem
 
-VERSION: Final = "4.2.0"
-JAR: Final = f"kafka-tools-{VERSION}.jar"
-SHA256: Final = "6b88f3f0799c585b5121d9f710e448cd365d4cfd55ff3ab5d2d81f52ae59030d"
-POM: Final = Path(__file__).with_suffix(".xml")
 SYSTEMS: Final = {"kraft": "the node", "kafka": f"Apache Kafka {VERSION}"}
 TOOLS_OF_KAFKA: Final = "tools"
+JAVA_CLIENT: Final = "java"
 HEAD: Final = """\
 # Tools and clients, on the node and on Apache Kafka
 
@@ -42,9 +41,9 @@ those of the tool or the client, from an answer or its own refusal. What the nod
 and why in this way: [operating.md](operating.md#what-does-not).
 
 Kafka's tools are called as from a shell, and judged by their exit code and by what they print. Each
-client written in Go has a program (`benchmarks/kafka_clients/go`), which looks at what comes back
+client has a program in its language (`benchmarks/kafka_clients`), which looks at what comes back
 and gives a call 20 s."""
-PARTS: Final = (TOOLS_OF_KAFKA, *programs.CLIENTS)
+PARTS: Final = (TOOLS_OF_KAFKA, JAVA_CLIENT, *programs.CLIENTS)
 Outcomes: TypeAlias = Sequence[tuple[str, str]]
 """Each call, and "yes", or why it does not work."""
 AUTO: Final = "auto.create.topics.enable=true"
@@ -53,13 +52,6 @@ LONGEST_S: Final = 40.0
 RESULT: Final = "result.json"
 WRONG: Final = 254
 FAILED: Final = 255
-JAVA: Final = (
-    "java",
-    "-XX:+UseSerialGC",
-    "-XX:TieredStopAtLevel=1",
-    "-Xshare:auto",
-    "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
-)
 
 TOOLS: Final = "org.apache.kafka.tools."
 GROUPS: Final = f"{TOOLS}consumer.group.ConsumerGroupCommand"
@@ -213,28 +205,9 @@ CALLS: Final = (
 )
 
 
-def tools() -> Path:
-    """The jar with the tools, on this machine; the release that it goes with comes first. Raises
-    `UsageError`, `EngineError` where it cannot be had."""
-    folder = CACHE / "kafka-tools" / VERSION
-    if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".getting-") as made:
-            libs = Path(made) / "whole"
-            ask_maven(POM, libs, f"-Dkafka.version={VERSION}")
-            verify({JAR: SHA256}, libs, f"Kafka's tools {VERSION}")
-            libs.rename(folder)
-    return folder / JAR
-
-
-def command(main: str, arguments: Sequence[str]) -> list[str]:
-    """The command line of a tool."""
-    return [*JAVA, "-cp", f"{get(VERSION).libs}/*:{tools()}", main, *arguments]
-
-
 def outcome(call: Call, places: Mapping[str, str]) -> str:
     """ "yes", or why it does not work."""
-    argv = command(call.main, call.arguments.format(**places).split())
+    argv = command(call.main, *call.arguments.format(**places).split())
     try:
         done = subprocess.run(
             argv, input=call.typed, capture_output=True, text=True, timeout=LONGEST_S
@@ -275,7 +248,11 @@ def of_tools() -> Outcomes:
 
 def here(part: str, folder: Path) -> None:
     """Make a part's calls where the cluster can be reached; what came of them goes to a file."""
-    found = of_tools() if part == TOOLS_OF_KAFKA else programs.outcomes(folder / part)
+    if part == TOOLS_OF_KAFKA:
+        found = of_tools()
+    else:
+        argv = java_client.command(folder) if part == JAVA_CLIENT else [str(folder / part)]
+        found = programs.outcomes(part, argv)
     (folder / RESULT).write_text(json.dumps(found))
 
 
@@ -295,6 +272,8 @@ def of_system(system: str, part: str, folder: Path) -> Outcomes:
 def heading(part: str) -> str:
     if part == TOOLS_OF_KAFKA:
         return f"Kafka's command line tools, {VERSION}"
+    if part == JAVA_CLIENT:
+        return f"Kafka's Java client with its defaults, {VERSION}"
     return f"{part} {programs.version(part)}"
 
 
@@ -324,10 +303,10 @@ def prepare(parts: Sequence[str], systems: Sequence[str], folder: Path) -> None:
     """Have all that these parts and systems want on this machine, programs in the folder, before
     anything is started. Raises `UsageError`, `EngineError`."""
     programs.build([part for part in parts if part in programs.CLIENTS], folder)
-    if "kafka" in systems:
-        get(VERSION)
-    if TOOLS_OF_KAFKA in parts:
-        tools()
+    if "kafka" in systems or {TOOLS_OF_KAFKA, JAVA_CLIENT} & set(parts):
+        KafkaSystem().get(command_line.VERSION)
+    if JAVA_CLIENT in parts:
+        java_client.build(folder)
 
 
 def asked_for(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -152,10 +152,10 @@ compile_kernels() {
     touch "$stamp"
 }
 
-# Apache Kafka, which the tests run as well: once a machine.
+# Apache Kafka and its command line tools, which the tests run as well: once a machine.
 get_kafka() {
-    local stamp="$VENV/.kafka"
-    if [[ "$stamp" -nt nodes/kafka/releases.py && "$stamp" -nt nodes/kafka/defects/checksums.txt ]]; then return; fi
+    local stamp="$VENV/.kafka" sources=(nodes/kafka/releases.py nodes/kafka/command_line.py nodes/kafka/defects/checksums.txt)
+    if [[ -e "$stamp" && -z "$(find "${sources[@]}" -newer "$stamp" 2>/dev/null)" ]]; then return; fi
     say "Apache Kafka, by Maven where it is not on this machine"
     # Without it the tests that run it fail, and no others.
     if "$VENV/bin/python" -m framework get kafka >&2; then touch "$stamp"; else say "Apache Kafka could not be had"; fi

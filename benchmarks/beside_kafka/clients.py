@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks import kafka_tools
 from benchmarks.beside_kafka.batches import RECORD_BYTES
 from benchmarks.beside_kafka.client import Client
 from benchmarks.beside_kafka.measuring import Failed, Figure, Running, Sizes, WithThreeBrokers
-from nodes.kafka.software import CACHE
+from benchmarks.kafka_tools import TOOLS
+from framework.errors import UsageError
+from nodes.kafka import command_line
 
 PARTITIONS: Final = 6
 RECORDS_A_SECOND: Final = 20_000
@@ -63,8 +64,10 @@ class KafkaTools(WithThreeBrokers):
         ]
 
     def measure(self, running: Running, sizes: Sizes) -> Mapping[str, float]:
-        if not (CACHE / "kafka-tools" / kafka_tools.VERSION).is_dir():
-            raise Failed("Kafka's tools are not on this machine (benchmarks.kafka_tools gets them)")
+        try:
+            command_line.tools()
+        except UsageError as error:
+            raise Failed(str(error)) from None
         records = str(max(100, int(sizes.seconds * RECORDS_A_SECOND)))
         with Client(running.cluster) as client, client.made("tools", PARTITIONS):
             size = f"--record-size {RECORD_BYTES} --throughput -1"
@@ -87,7 +90,7 @@ def _tool(running: Running, main: str, arguments: str) -> str:
     words = f"--bootstrap-server {brokers} --topic tools {arguments}".split()
     with tempfile.TemporaryDirectory() as folder:
         said = Path(folder) / "said"
-        argv = shlex.join(kafka_tools.command(f"{kafka_tools.TOOLS}{main}", words))
+        argv = shlex.join(command_line.command(f"{TOOLS}{main}", *words))
         _inside(running, ["sh", "-c", f"exec {argv} > {said} 2>&1"])
         return said.read_text()
 

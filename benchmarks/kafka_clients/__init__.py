@@ -1,1 +1,1 @@
-"""Clients of other languages: a program each that makes calls and tells what came of them."""
+"""Clients in Java and Go: a program each that makes calls and tells what came of them."""

@@ -56,18 +56,18 @@ def build(clients: Sequence[str], folder: Path) -> None:
         raise UsageError(f"go build failed (--only tools leaves it out): {said[:300]}")
 
 
-def outcomes(program: Path) -> list[tuple[str, str]]:
-    """Each call of a program, and "yes", or why it does not work. Raises `EngineError` for a
-    program that did not tell of all of its calls."""
+def outcomes(client: str, argv: Sequence[str]) -> list[tuple[str, str]]:
+    """Each call of a client's program, and "yes", or why it does not work. Raises `EngineError` for
+    a program that did not tell of all of its calls."""
     try:
-        done = subprocess.run([program], capture_output=True, text=True, timeout=LONGEST_S)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=LONGEST_S)
     except subprocess.TimeoutExpired:
-        raise EngineError(f"{program.name} did not end within {LONGEST_S:.0f} s") from None
+        raise EngineError(f"{client} did not end within {LONGEST_S:.0f} s") from None
     if done.returncode != 0:
         first = next(iter(done.stderr.splitlines()), "")
-        raise EngineError(f"{program.name} ended with {done.returncode}: {first[:300]}")
+        raise EngineError(f"{client} ended with {done.returncode}: {first[:300]}")
     if not done.stdout:
-        raise EngineError(f"{program.name} told of no call")
+        raise EngineError(f"{client} told of no call")
     return [outcome(line) for line in done.stdout.splitlines()]
 
 

@@ -95,6 +95,19 @@ def get(version: str) -> Software:
     return Software(version, home)
 
 
+def bring(pom: Path, jars: Mapping[str, str], home: Path, whose: str, *properties: str) -> None:
+    """Bring what a pom names, and is listed in `jars` (name -> sha256), to a directory, unless that
+    is there. Raises as `get`."""
+    if home.is_dir():
+        return
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home.parent, prefix=".getting-") as made:
+        whole = Path(made) / "whole"
+        ask_maven(pom, whole, *properties)
+        verify(jars, whole, whose)
+        whole.rename(home)  # at once: nobody sees half of it
+
+
 def download(version: str, libs: Path) -> None:
     """Let Maven copy what a release runs with into a directory that it makes."""
     ask_maven(POM, libs, f"-Dkafka.version={version}")

@@ -24,6 +24,7 @@ from nodes.adapting.layout import layout
 from nodes.adapting.unforced import unforced
 from nodes.kafka import (
     archive,
+    command_line,
     disk,
     features,
     formatting,
@@ -106,6 +107,7 @@ class KafkaSystem(System):
     def get(self, version: str | None) -> str:
         found = software.get(version or releases.newest())
         tools.get()
+        command_line.get()
         return f"Apache Kafka {found.version} is in {found.home}"
 
     def check_settings(

@@ -251,8 +251,7 @@ def test_what_kafkas_tools_say_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path
         ),
         "ConsumerPerformance": "start.time, end.time, data\na, b, 57.2, 40.0, 60000, 3, 1\n",
     }
-    (tmp_path / "kafka-tools" / clients.kafka_tools.VERSION).mkdir(parents=True)
-    monkeypatch.setattr(clients, "CACHE", tmp_path)
+    monkeypatch.setattr(clients.command_line, "tools", lambda: tmp_path)
     monkeypatch.setattr(clients, "_tool", lambda running, main, arguments: said[main])
     monkeypatch.setattr(clients, "Client", lambda cluster: AnyTopic())
     running = Running(cluster=None, started_s=0.0)  # type: ignore[arg-type]

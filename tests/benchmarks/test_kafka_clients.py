@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from benchmarks.kafka_clients import programs
+from benchmarks.kafka_clients import java_client, programs
 from benchmarks.kafka_clients.programs import CLIENTS, GO, build, outcome, outcomes, version
 from framework.errors import EngineError, UsageError
 
@@ -46,7 +48,7 @@ def test_what_came_of_a_call(said: dict[str, object], came: str) -> None:
 def test_all_that_a_program_tells_counts(tmp_path: Path) -> None:
     lines = [json.dumps(SAYS | {"name": name}) for name in ("a", "b")]
     told = program(tmp_path, "\n".join(f"echo '{line}'" for line in lines))
-    assert outcomes(told) == [("a", "yes"), ("b", "yes")]
+    assert outcomes("one", [str(told)]) == [("a", "yes"), ("b", "yes")]
 
 
 def test_a_program_that_breaks_off_is_no_result(
@@ -55,12 +57,12 @@ def test_a_program_that_breaks_off_is_no_result(
     """However much it told before."""
     told = program(tmp_path, f"echo '{json.dumps(SAYS)}'; echo panic: no >&2; exit 2")
     with pytest.raises(EngineError, match="one ended with 2: panic: no"):
-        outcomes(told)
+        outcomes("one", [str(told)])
     with pytest.raises(EngineError, match="one told of no call"):
-        outcomes(program(tmp_path, "exit 0"))
+        outcomes("one", [str(program(tmp_path, "exit 0"))])
     monkeypatch.setattr(programs, "LONGEST_S", 0.05)
     with pytest.raises(EngineError, match="one did not end within 0 s"):
-        outcomes(program(tmp_path, "exec sleep 60"))
+        outcomes("one", [str(program(tmp_path, "exec sleep 60"))])
 
 
 def test_programs_are_built_by_their_clients_names(
@@ -92,3 +94,29 @@ def test_each_client_is_pinned_and_has_a_program(client: str) -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", found)
     assert f"{CLIENTS[client]} v{found} h1:" in (GO / "go.sum").read_text()
     assert CLIENTS[client] in (GO / client / "main.go").read_text()
+
+
+# --- Kafka's own client -----------------------------------------------------------------------
+
+
+def calls_of(folder: Path) -> list[str]:
+    """What came of a compiled program's calls on brokers that nobody is."""
+    environment = {"PATH": os.environ["PATH"], "BOOTSTRAP_SERVERS": "nobody.invalid:1"}
+    argv = java_client.command(folder)
+    return subprocess.run(argv, env=environment, capture_output=True, text=True).stderr.splitlines()
+
+
+def test_the_java_program_is_compiled_by_what_get_brings(tmp_path: Path) -> None:
+    """And started: without any broker that can be found it says so, before its first call."""
+    java_client.build(tmp_path)
+    assert (tmp_path / "clients" / "JavaClient.class").is_file()
+    assert any("No resolvable bootstrap urls" in line for line in calls_of(tmp_path))
+
+
+def test_what_does_not_compile_is_told_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "JavaClient.java").write_text("class JavaClient { int none() { } }")
+    monkeypatch.setattr(java_client, "SOURCES", tmp_path)
+    with pytest.raises(EngineError, match=r"does not compile: 1\. ERROR in .*JavaClient\.java"):
+        java_client.build(tmp_path / "classes")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks import kafka_tools
+from benchmarks.kafka_clients import java_client
 from benchmarks.kafka_tools import CALLS, HEAD, PARTS, Call, heading, main, outcome, table, why
 from framework.errors import EngineError
 
@@ -28,7 +30,7 @@ def ends(monkeypatch: pytest.MonkeyPatch, code: int, said: str) -> list[list[str
         ran.append(argv)
         return subprocess.CompletedProcess(argv, code, said, "")
 
-    monkeypatch.setattr(kafka_tools, "command", lambda main, arguments: [main, *arguments])
+    monkeypatch.setattr(kafka_tools, "command", lambda main, *arguments: [main, *arguments])
     monkeypatch.setattr(subprocess, "run", run)
     return ran
 
@@ -111,6 +113,17 @@ def test_the_page_in_docs_is_of_these_calls_and_versions() -> None:
     ]
 
 
+def test_the_pages_calls_of_the_java_client_are_those_of_its_program() -> None:
+    called = {
+        name
+        for path in java_client.SOURCES.glob("*.java")
+        for name in re.findall(r'new Call\("([^"]+)"', path.read_text())
+    }
+    told = DOCS.read_text().partition(f"## {heading('java')}\n")[2].partition("\n## ")[0]
+    rows = [line.split(" | ")[0].removeprefix("| ") for line in told.splitlines() if "| " in line]
+    assert sorted(rows[2:-1]) == sorted(called) and len(called) > 30
+
+
 def nothing_is_started(*_: Any) -> Any:
     raise AssertionError("a cluster was started")
 
@@ -133,7 +146,7 @@ def test_what_ends_early_makes_no_page(
     def run(argv: list[str], **_: Any) -> Any:
         return subprocess.CompletedProcess(argv, 3)
 
-    monkeypatch.setattr(kafka_tools, "tools", lambda: None)
+    monkeypatch.setattr(kafka_tools, "prepare", lambda *_: None)
     monkeypatch.setattr(subprocess, "run", run)
     assert main(["--only", "tools", "--system", "kraft"]) == 255
     assert capsys.readouterr() == ("", "kafka_tools: tools on the node: exit code 3\n")

@@ -20,7 +20,7 @@ import kafka.admin as python_admin
 import pytest
 from kio.schema.errors import ErrorCode
 
-from benchmarks.kafka_tools import command
+from nodes.kafka.command_line import command
 from tests.end_to_end.real_clients import (
     READERS,
     WAIT_S,
@@ -290,7 +290,7 @@ def test_transactions_are_refused_for_good(cluster):
 
 def tool(main: str, *arguments: str) -> str:
     """What one of Kafka's command line tools says; it must end well."""
-    argv = command(f"org.apache.kafka.tools.{main}", arguments)
+    argv = command(f"org.apache.kafka.tools.{main}", *arguments)
     done = subprocess.run(argv, capture_output=True, text=True, timeout=WAIT_S)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr

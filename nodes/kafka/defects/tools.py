@@ -1,13 +1,12 @@
 """What the agent is made with: Byte Buddy, and a compiler for machines with a mere JRE."""
 
 import hashlib
-import tempfile
 from pathlib import Path
 from typing import Final
 
 from framework.errors import UsageError
 from nodes.kafka.releases import listed
-from nodes.kafka.software import CACHE, DEFECT, ask_maven, verify
+from nodes.kafka.software import CACHE, DEFECT, bring
 
 POM: Final = Path(__file__).parent / "pom.xml"
 LIST: Final = Path(__file__).parent / "checksums.txt"
@@ -15,15 +14,7 @@ LIST: Final = Path(__file__).parent / "checksums.txt"
 
 def get() -> None:
     """Bring it, where it is not there. Raises as `software.get`."""
-    home = _home()
-    if home.is_dir():
-        return
-    home.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=home.parent, prefix=".getting-") as made:
-        whole = Path(made) / "whole"
-        ask_maven(POM, whole)
-        verify(listed(LIST), whole, "the agent of defects")
-        whole.rename(home)  # at once: nobody sees half of it
+    bring(POM, listed(LIST), _home(), "the agent of defects")
 
 
 def tool(name: str) -> Path:

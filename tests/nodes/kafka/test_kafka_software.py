@@ -13,7 +13,7 @@ from framework.errors import EngineError, UsageError
 from framework.plugins.capabilities import TOPICS_ON_DEMAND, UNFORCED, unmet
 from framework.plugins.system import NodeSpec
 from nodes.adapting.layout import layout
-from nodes.kafka import archive, java, quorum, releases, settings, software
+from nodes.kafka import archive, command_line, java, quorum, releases, settings, software
 from nodes.kafka.defects import tools
 from nodes.kafka.releases import Release
 from nodes.kafka.system import KafkaSystem
@@ -95,6 +95,37 @@ def test_what_defects_are_made_with_is_brought_once_and_held_against_its_list(
     tools.get()
     (home,) = (tmp_path / "cache" / "kafka" / "defects").iterdir()
     assert {path.name for path in home.iterdir()} == JARS.keys()
+
+
+def test_kafkas_tools_come_with_a_release_once_and_are_used_without_maven(
+    maven: Callable[[dict[str, bytes]], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None but `get` asks Maven: whoever wants a tool that is not there is told so."""
+    jar = {command_line.JAR: b"tools"}
+    digest = hashlib.sha256(b"tools").hexdigest()
+    monkeypatch.setattr(command_line, "SHA256", digest)
+    monkeypatch.setattr(command_line, "VERSION", KNOWN.version)
+    monkeypatch.setattr(tools, "get", lambda: None)
+    maven(JARS)
+    software.get(KNOWN.version)
+    with pytest.raises(UsageError, match="is not on this machine: kraft-proof get kafka brings it"):
+        command_line.command("a.Tool")
+    with pytest.raises(EngineError, match=r"is not the one of Kafka's tools"):
+        KafkaSystem().get(KNOWN.version)
+    for name in JARS:
+        (software.CACHE.parent / "central" / name).unlink()
+    maven(jar)
+    KafkaSystem().get(KNOWN.version)
+    monkeypatch.setenv("PATH", "")
+    KafkaSystem().get(KNOWN.version)
+    argv = command_line.command("a.Tool", "--list")
+    assert argv[-2:] == ["a.Tool", "--list"]
+    libs = software.CACHE / "kafka" / KNOWN.version / "libs"
+    assert f"{libs}/*:{command_line.tools()}" in argv
+
+
+def test_kafkas_tools_go_with_the_release_that_is_brought_by_default() -> None:
+    assert releases.newest() == command_line.VERSION
 
 
 def test_maven_that_fails_or_is_not_there_is_named(

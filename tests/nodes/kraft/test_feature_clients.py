@@ -11,7 +11,7 @@ from kafka.admin import KafkaAdminClient
 from kio.schema.api_versions.v3.request import ApiVersionsRequest
 from loopback import PATIENCE_S, Loopback, call, until
 
-from benchmarks.kafka_tools import command
+from nodes.kafka.command_line import command
 
 pytestmark = pytest.mark.xdist_group("feature-clients")
 
@@ -52,7 +52,7 @@ def test_a_level_that_was_raised_is_told_by_every_node(cluster: Loopback) -> Non
 
 def features(*arguments: str, at: str) -> tuple[int, str]:
     """Exit code of Kafka's FeatureCommand, and what it says."""
-    argv = command("org.apache.kafka.tools.FeatureCommand", [*at.split(), *arguments])
+    argv = command("org.apache.kafka.tools.FeatureCommand", *at.split(), *arguments)
     done = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE_S)
     return done.returncode, done.stdout + done.stderr
 
