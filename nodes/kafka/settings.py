@@ -39,7 +39,7 @@ FORCING: Final = frozenset({"log.flush.interval.messages", "log.flush.interval.m
 """By these brokers force partitions' logs to the disk between the beginnings of segments."""
 SESSION: Final = "broker.session.timeout.ms"
 SHORT: Final[Mapping[str, str]] = {
-    # Time limits short enough for a run of a minute. Kafka's defaults: 9 s, 2 s, 2 s, 1 s, 1 s.
+    # Time limits short enough for a run of a minute. Kafka's own are beside them in docs/kafka.md.
     SESSION: "3000",
     "broker.heartbeat.interval.ms": "500",
     "controller.quorum.fetch.timeout.ms": "1000",
