@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nodes.kafka.command_line import java
 from nodes.kraft.raft.state import QuorumState
 from nodes.kraft.storage.errors import StorageError
 from nodes.kraft.storage.meta_properties import adopt
@@ -130,15 +133,81 @@ def test_damaged_state_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_new_directory_is_adopted_and_found_again(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "data" / "meta.properties"
+    found = []
     for _ in range(2):
-        adopt(Identity(tmp_path / "new" / "data", broker_id=4, controller_id=1))
-    text = (tmp_path / "new" / "data" / "meta.properties").read_text()
-    assert set(text.split()) == {
-        "version=2",
-        f"cluster.id={CLUSTER}",
-        "broker.id=4",
-        "controller.id=1",
+        adopt(Identity(path.parent, broker_id=4, controller_id=1))
+        found.append(path.read_text())
+    assert found[0] == found[1]
+    lines = dict(line.split("=", 1) for line in found[0].splitlines())
+    assert re.fullmatch(r"[\w][\w-]{21}", lines.pop("directory.id"))
+    assert lines == {
+        "version": "1",
+        "cluster.id": CLUSTER,
+        "node.id": "4",
+        "broker.id": "4",
+        "controller.id": "1",
     }
+
+
+def test_each_directory_has_an_id_of_its_own(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        adopt(Identity(tmp_path / name))
+    one, other = ((tmp_path / name / "meta.properties").read_text() for name in ("one", "other"))
+    assert one != other
+
+
+def test_a_directory_of_an_earlier_node_is_found_again(tmp_path: Path) -> None:
+    text = f"version=2\ncluster.id={CLUSTER}\ncontroller.id=1\n"
+    (tmp_path / "meta.properties").write_text(text)
+    adopt(Identity(tmp_path))
+    assert (tmp_path / "meta.properties").read_text() == text
+    with pytest.raises(StorageError, match=r"controller.id is 1; this node's is 2"):
+        adopt(Identity(tmp_path, controller_id=2))
+
+
+CONFIGURATION = """\
+process.roles=broker
+node.id=4
+controller.quorum.bootstrap.servers=c:9093
+controller.listener.names=CONTROLLER
+listeners=PLAINTEXT://:9092
+log.dirs={}
+"""
+
+
+def storage_tool(directory: Path) -> tuple[int, str]:
+    """Exit code of Kafka's `StorageTool info`, and what it finds in a data directory."""
+    configuration = directory.parent / "server.properties"
+    configuration.write_text(CONFIGURATION.format(directory))
+    argv = [*java(), "kafka.tools.StorageTool", "info", "-c", str(configuration)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("ids", "node_id"),
+    [
+        ({"controller_id": 1}, 1),
+        ({"controller_id": None, "broker_id": 4}, 4),
+        ({"controller_id": 1, "broker_id": 4}, 4),
+    ],
+)
+def test_kafkas_storage_tool_reads_it(tmp_path: Path, ids: dict[str, Any], node_id: int) -> None:
+    directory = tmp_path / "data"
+    adopt(Identity(directory, **ids))
+    code, said = storage_tool(directory)
+    assert (code, "Found problem" in said) == (0, False), said
+    assert f"Found metadata: {{cluster.id={CLUSTER}, directory.id=" in said
+    assert f"node.id={node_id}, version=1}}" in said
+
+
+def test_what_kafkas_storage_tool_cannot_read_it_says(tmp_path: Path) -> None:
+    """As it did of what earlier nodes wrote."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "meta.properties").write_text(f"version=2\ncluster.id={CLUSTER}\n")
+    code, said = storage_tool(tmp_path / "data")
+    assert code == 1 and "Unknown meta.properties version number 2" in said
 
 
 def test_directory_with_files_of_the_launcher_is_adopted(tmp_path: Path) -> None:
@@ -168,7 +237,8 @@ def test_directory_of_another_node_is_refused(
     ("text", "message"),
     [
         ("version=0\nbroker.id=1\n", "ZooKeeper mode"),
-        (f"version=1\nnode.id=1\ncluster.id={CLUSTER}\n", "version is 1; expected 2"),
+        (f"version=1\nnode.id=1\ncluster.id={CLUSTER}\n", "it is Apache Kafka's; not adopted"),
+        (f"version=3\ncontroller.id=1\ncluster.id={CLUSTER}\n", "version is 3; expected 1"),
         ("", "version is absent"),
     ],
 )
