@@ -4,7 +4,7 @@ from typing import Final
 
 CLIENT_APIS: Final[dict[int, tuple[int, int]]] = {
     0: (3, 10),  # Produce
-    1: (4, 16),  # Fetch
+    1: (4, 18),  # Fetch
     2: (1, 8),  # ListOffsets
     3: (0, 13),  # Metadata
     8: (2, 9),  # OffsetCommit

@@ -91,6 +91,8 @@ if TYPE_CHECKING:
     from kio.schema.fetch.v14 import request as fetch_v14
     from kio.schema.fetch.v15 import request as fetch_v15
     from kio.schema.fetch.v16 import request as fetch_v16
+    from kio.schema.fetch.v17 import request as fetch_v17
+    from kio.schema.fetch.v18 import request as fetch_v18
     from kio.schema.find_coordinator.v0 import request as find_coordinator_v0
     from kio.schema.find_coordinator.v1 import request as find_coordinator_v1
     from kio.schema.find_coordinator.v2 import request as find_coordinator_v2
@@ -219,6 +221,8 @@ if TYPE_CHECKING:
         | fetch_v14.FetchRequest
         | fetch_v15.FetchRequest
         | fetch_v16.FetchRequest
+        | fetch_v17.FetchRequest
+        | fetch_v18.FetchRequest
     )
     ListOffsetsRequest: TypeAlias = (
         list_offsets_v1.ListOffsetsRequest
@@ -441,7 +445,12 @@ if TYPE_CHECKING:
     AlterPartitionRequest: TypeAlias = (
         alter_partition_v2.AlterPartitionRequest | alter_partition_v3.AlterPartitionRequest
     )
-    ReplicaFetchRequest: TypeAlias = fetch_v15.FetchRequest | fetch_v16.FetchRequest
+    ReplicaFetchRequest: TypeAlias = (
+        fetch_v15.FetchRequest
+        | fetch_v16.FetchRequest
+        | fetch_v17.FetchRequest
+        | fetch_v18.FetchRequest
+    )
     """Of a version that has `replica_state`."""
     # Parts of them.
     DescribeConfigsResource: TypeAlias = (
@@ -520,6 +529,8 @@ if TYPE_CHECKING:
         | fetch_v14.FetchTopic
         | fetch_v15.FetchTopic
         | fetch_v16.FetchTopic
+        | fetch_v17.FetchTopic
+        | fetch_v18.FetchTopic
     )
     FetchPartition: TypeAlias = (
         fetch_v4.FetchPartition
@@ -535,6 +546,8 @@ if TYPE_CHECKING:
         | fetch_v14.FetchPartition
         | fetch_v15.FetchPartition
         | fetch_v16.FetchPartition
+        | fetch_v17.FetchPartition
+        | fetch_v18.FetchPartition
     )
     TopicProduceData: TypeAlias = (
         produce_v3.TopicProduceData

@@ -146,7 +146,7 @@ def test_produces_of_a_transaction_are_refused(topic: Topic) -> None:
     assert topic.offset(-1).offset == before
 
 
-@pytest.mark.parametrize("version", range(4, 17))
+@pytest.mark.parametrize("version", range(4, 19))
 def test_fetch_in_each_version(topic: Topic, version: int) -> None:
     """By names, and by topic ids from 13 on; batches as stored, with offset and epoch."""
     sent = encoded(2)
@@ -159,7 +159,7 @@ def test_fetch_in_each_version(topic: Topic, version: int) -> None:
     assert answer.high_watermark == offset + 2
 
 
-@pytest.mark.parametrize("version", [12, 16])
+@pytest.mark.parametrize("version", [12, 16, 18])
 def test_who_compares_replicas_reads_followers(topic: Topic, version: int) -> None:
     """Replica id -2: what is committed, from any replica; consumers are sent to the leader."""
     offset = topic.produce(encoded(2), acks=-1).base_offset
