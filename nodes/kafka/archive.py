@@ -5,6 +5,7 @@ One node by itself, which serves nobody, makes it when it ends, once a machine. 
 the very jars at their very places, so machines to which jars are shipped go without.
 """
 
+import hashlib
 import signal
 import socket
 import subprocess
@@ -21,7 +22,7 @@ import tenacity
 from framework.plugins.host import Host
 from nodes.adapting.layout import both
 from nodes.kafka import formatting, java, settings
-from nodes.kafka.software import CACHE, Software
+from nodes.kafka.software import CACHE, Software, home_of
 
 STARTED: Final = b"Kafka Server started"
 _START_S: Final = 60.0
@@ -41,7 +42,7 @@ def flags(host: Host, found: Software, command: str) -> Sequence[str]:
 @lru_cache
 def archive(found: Software, command: str) -> Path | None:
     """The file, made if it is not there yet; None where this Java makes none."""
-    kept = CACHE / "kafka" / "archives" / f"{found.key}-java{java.major(command)}.jsa"
+    kept = CACHE / "kafka" / "archives" / f"{_key(found)}-java{java.major(command)}.jsa"
     if not kept.exists():
         kept.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=kept.parent, prefix=".making-") as home:
@@ -49,6 +50,13 @@ def archive(found: Software, command: str) -> Path | None:
             if made.exists():
                 made.rename(kept)  # at once: nobody sees half of it
     return kept if kept.exists() else None
+
+
+def _key(found: Software) -> str:
+    """A copy elsewhere may have the very jars, by name, size and time, and wants its own."""
+    if found.home == home_of(found.version):
+        return found.key
+    return f"{found.key}-{hashlib.sha256(str(found.home).encode()).hexdigest()[:12]}"
 
 
 def _made(found: Software, command: str, home: Path) -> Path:

@@ -1,5 +1,6 @@
 """The archive of classes that nodes of Apache Kafka start with: made once, or gone without."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -76,7 +77,21 @@ def test_it_is_made_once_by_a_node_of_its_own(
     archive.archive.cache_clear()  # another run
     assert [*archive.flags(host(), found, command)] == [flag]
     assert starts(tmp_path) == 1
-    assert kept(tmp_path) == [f"{found.key}-java17.jsa"]
+    (name,) = kept(tmp_path)
+    assert name.startswith(found.key) and name.endswith("-java17.jsa")
+
+
+def test_a_copy_of_the_same_jars_has_an_archive_of_its_own(
+    java: Callable[[str], str], found: Software, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Java takes it of jars at their very places alone. The release's own is named as ever."""
+    monkeypatch.setattr(archive, "home_of", lambda version: tmp_path)
+    copy = Software(found.version, tmp_path / "copy")
+    shutil.copytree(found.libs, copy.libs)
+    command = java(SERVES)
+    flags = [archive.flags(host(), each, command) for each in (found, copy)]
+    assert found.key == copy.key and flags[0] != flags[1]
+    assert f"{found.key}-java17.jsa" in kept(tmp_path) and len(kept(tmp_path)) == 2
 
 
 @pytest.mark.parametrize("does", ["exit 1", SERVES.replace('echo classes > "$into"', "true")])
