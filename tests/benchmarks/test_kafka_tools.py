@@ -6,13 +6,14 @@ import json
 import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks import kafka_tools
-from benchmarks.kafka_clients import java_client
+from benchmarks.kafka_clients import java_client, refusals
 from benchmarks.kafka_tools import CALLS, HEAD, PARTS, Call, heading, main, outcome, table, why
 from framework.errors import EngineError
 
@@ -43,6 +44,8 @@ def ends(monkeypatch: pytest.MonkeyPatch, code: int, said: str) -> list[list[str
         (0, "no such\n", "no such"),  # nor is exit code 0
         (1, "", "exit code 1, nothing said"),
         (1, "a\nError: it | fails\nb", "Error: it / fails"),
+        (1, "Could not lower it. It is 2\n1 operation(s) failed.", "Could not lower it. It is 2"),
+        (1, '| x: []Exception in thread "main" java.lang.Runtime: no key\n\tat y', "no key"),
         (
             1,
             "Error while executing x\njava.util.concurrent.ExecutionException: "
@@ -67,6 +70,54 @@ def test_a_tool_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(subprocess, "run", run)
     assert outcome(CALL, PLACES) == "no end within 40 s"
+
+
+@pytest.mark.parametrize(
+    ("said", "came"),
+    [
+        ("echo lag 0; exec sleep 60", "yes"),
+        ("echo lag 1; exec sleep 60", "lag 1"),  # until its time is over
+        ("echo lag 1; echo; echo 'no | more'; exit 1", "no / more"),
+        ("exit 0", "nothing said"),
+    ],
+)
+def test_a_tool_that_never_ends_is_ended_once_it_has_shown_what_it_is_to_show(
+    monkeypatch: pytest.MonkeyPatch, said: str, came: str
+) -> None:
+    monkeypatch.setattr(kafka_tools, "command", lambda main, *arguments: ["sh", "-c", said])
+    monkeypatch.setattr(kafka_tools, "SHOWN_S", 1.0)
+    started = time.monotonic()
+    assert outcome(Call("a.Verification", "", "lag 0", ends=False), PLACES) == came
+    assert time.monotonic() - started < 30
+
+
+def test_places_are_those_of_a_clusters_directories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As either system lays them out."""
+    for name in ("BOOTSTRAP_SERVERS", "CONTROLLER_SERVERS"):
+        monkeypatch.setenv(name, "h:1")
+    laid_out = {
+        "kraft": ("partitions/6e5c-0/0.log", "__kafka_metadata-0/0.log"),
+        "kafka": ("tools-0/0.log", "__cluster_metadata-0/0.log"),
+    }
+    for system, (partition, metadata) in laid_out.items():
+        nodes = tmp_path / system / "kraft-proof-x" / "nodes"
+        snapshot = metadata.replace("0.log", "0-1.checkpoint")
+        for node in ("b1", "c1", "b2"):
+            for each in (partition, metadata, snapshot, "meta.properties"):
+                path = nodes / node / "data" / each
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.touch()
+        offsets = nodes / "b1" / "data" / partition.replace("-0/", "-1/")
+        offsets.parent.mkdir()
+        offsets.write_bytes(b"\x00\x07readers\x00")
+        found = kafka_tools.places(system, tmp_path / system)
+        of_b1 = {f"{nodes}/b1/data/{partition}", str(offsets)}
+        assert set(found["partitions"].split(",")) == of_b1
+        assert found["offsets"] == str(offsets)
+        assert found["metadata"] == f"{nodes}/c1/data/{metadata}"
+        assert found["snapshot"] == f"{nodes}/c1/data/{snapshot}"
 
 
 def test_the_words_of_a_log_are_left_out() -> None:
@@ -104,6 +155,8 @@ def test_the_page_in_docs_is_of_these_calls_and_versions() -> None:
     """`python -m benchmarks.kafka_tools > docs/clients.md` is due after a change of either."""
     text = DOCS.read_text()
     assert text.startswith(HEAD)
+    assert text.endswith(f"\n\n{refusals.section()}\n")
+    text = text.removesuffix(f"{refusals.section()}\n")
     assert [line[3:] for line in text.splitlines() if line.startswith("## ")] == [
         heading(part) for part in PARTS
     ]
@@ -167,6 +220,7 @@ def test_a_page_of_one_client(
     monkeypatch.setattr(kafka_tools, "prepare", lambda *_: None)
     monkeypatch.setattr(subprocess, "run", run)
     assert main(["--only", "tools"]) == 0
-    assert capsys.readouterr().out.endswith("| a | yes | yes |\n| 1 calls | 1 | 1 |\n")
+    table = "| a | yes | yes |\n| 1 calls | 1 | 1 |"
+    assert capsys.readouterr().out.endswith(f"{table}\n\n{refusals.section()}\n")
     assert [argv[argv.index("--system") + 1] for argv in asked] == ["kraft", "kafka"]
     assert all("benchmarks.kafka_tools" in argv and "tools" in argv for argv in asked)
