@@ -2,9 +2,10 @@
 
 Written for bytes that nobody vouches for: whatever is no record raises `ValueError`. Tagged fields
 that are not known are passed over (KIP-482), a type that is not known has no fields, and a version
-that is newer than those known is refused.
+that is newer than those known is refused. Bytes are told in base 64, as Kafka's tools do.
 """
 
+import base64
 import struct
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +15,14 @@ from nodes.kafka.record_schemas import CONTROL, NEWEST, RECORDS, Entity, Field
 from nodes.kafka_files.varints import unsigned
 
 FRAME: Final = 1
-_NUMBERS: Final = {"int8": ">b", "int16": ">h", "uint16": ">H", "int32": ">i", "int64": ">q"}
+_NUMBERS: Final = {
+    "int8": ">b",
+    "int16": ">h",
+    "uint16": ">H",
+    "int32": ">i",
+    "int64": ">q",
+    "float64": ">d",
+}
 
 
 def read_record(data: bytes) -> tuple[str, Mapping[str, Any]]:
@@ -89,6 +97,9 @@ class _Reader:
         if kind == "string":
             size = self._size()
             return None if size < 0 else self._take(size).decode()
+        if kind == "bytes":
+            size = self._size()
+            return None if size < 0 else base64.b64encode(self._take(size)).decode()
         if kind == "uuid":
             return str(uuid.UUID(bytes=self._take(16)))
         if kind == "bool":

@@ -27,6 +27,7 @@ OF_QUORUM: Final = frozenset({"KRaftVersion", VOTERS})
 """Control records that a snapshot may have beside its header and footer (KIP-853)."""
 FENCE, UNFENCE = 1, -1
 LEAVES: Final = 1
+SECRETS: Final = frozenset({"salt", "stored_key", "server_key"})
 
 
 class Records:
@@ -145,7 +146,9 @@ def _control(head: Fields, key: bytes, value: bytes) -> Evidence | None:
 
 
 def _other(head: Fields, name: str, record: Fields) -> Evidence:
-    return changes.OtherChange(**head, name=name, content=json.dumps(record, sort_keys=True))
+    """Reports show it, so that it has nothing with which somebody could log in."""
+    told = {key: value for key, value in record.items() if key not in SECRETS}
+    return changes.OtherChange(**head, name=name, content=json.dumps(told, sort_keys=True))
 
 
 def _broker(head: Fields, record: Fields) -> Evidence:
