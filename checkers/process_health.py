@@ -9,7 +9,8 @@ as the harness measured it, nor, of a stall, when anybody waited for a disk or m
 another node stood still as well excuses nothing: the two may wait for each other.
 
 Each clause wants to have heard of every node of the plan. Where nodes report nothing of themselves,
-as those of Apache Kafka, their logs and how their processes ended are judged.
+as those of Apache Kafka, their logs, how their processes ended, and the pauses that they wrote down
+are judged.
 """
 
 from collections.abc import Iterable, Iterator, Sequence, Set
@@ -47,6 +48,7 @@ from framework.evidence.run_events import (
     incarnations,
     of_kinds,
     phase_ns,
+    unable,
     unshown,
 )
 from framework.history.pairing import Operation
@@ -59,6 +61,8 @@ LIFE: Final = (Booted, Exited, Failed, Stalled, Ticked, ImageDigest, Committed, 
 """What shows that a process lives."""
 FS: Final = ("drain", "kill", "bounce", "replace", "restart", "start")
 """Operations that end or start processes; their key names the process, or its node."""
+(PAUSES,) = disk_of(Stalled)
+"""Of a system whose processes leave on disk each time at which they stood still, however short."""
 MISSED: Final = 3
 """So many ticks are not missed by chance."""
 SETTLING_NS: Final = 1_000_000_000
@@ -101,11 +105,13 @@ SILENCE: Final = Clause(
 STALLS: Final = Clause(
     name="never-still",
     says="No part of a process stands still for long while it has a core and nothing holds it",
-    compares="nodes of the plan that watch their own parts",
+    compares="nodes of the plan that watch their own parts, or leave a log of their pauses",
     floor=2,
     because=EVERY_NODE,
-    sources=(LEDGER, EVENTS),
-    blind="a stall that the process does not tell of, and whose parts nobody waits for",
+    sources=(LEDGER, DISKS, EVENTS),
+    blind="a stall that the process does not tell of, and whose parts nobody waits for; in a log "
+    "of pauses, one that was not over when its process was killed, and those for which nobody "
+    "measured what the machine gave: before the run, after it, of a process of a workload's",
 )
 
 
@@ -149,11 +155,13 @@ def process_health(
     ticking = {each.node for each in events.of(Ticked)} & planned
     unreported = unshown(events.plan, Booted)
     no_ticks = unshown(events.plan, Ticked)
+    pausing = {each.node for each in stalls if each.source == DISK} & planned
+    no_stalls = no_ticks if unable(events.plan, PAUSES) else ""
     counts: dict[str, Count] = {
         UNBROKEN.name: (len(booted | ended), len(planned)),
         ENDS.name: unreported or (len(booted), len(planned)),
         SILENCE.name: no_ticks or (len(ticking), len(planned)),
-        STALLS.name: no_ticks or (len(ticking), len(planned)),
+        STALLS.name: no_stalls or (len(ticking | pausing), len(planned)),
     }
     outcome = weighed(counts, findings, figures)
     missing = () if unreported else sorted(planned - booted)
@@ -204,9 +212,16 @@ def _exit_codes(ends: Iterable[ProcessEnded]) -> Iterator[Finding]:
 
 def _stalls(stalls: Iterable[Stalled], events: RunEvents, long_ns: int) -> Iterator[Finding]:
     """Of a stall counts what the machine gave its node, by what the harness or the kernel measured
-    of that node, whichever was less."""
+    of that node, whichever was less. A log of pauses says nothing of what the kernel measured: of
+    those counts what was measured by the harness, within the run, and of the plan's nodes."""
+    planned = set(events.plan.get("nodes") or ())
+    over_ns = max((each.time_ns for each in events.nemesis), default=FOREVER_NS)
     for each in stalls:
         begin_ns, end_ns = earliest_ns(each) - each.lasted_ns, latest_ns(each)
+        if each.source == DISK:
+            begin_ns, end_ns = max(begin_ns, 0), min(end_ns, over_ns)
+            if each.node not in planned:
+                continue
         if _acted_on(events.faults, each.node, begin_ns, end_ns):
             continue
         given_ns = events.machines.of_files(each.node).gave_ns(begin_ns, end_ns)
@@ -395,7 +410,7 @@ class ProcessHealth(RunChecker):
     check_run = RunCheck(
         process_health,
         evidence=(*LIFE, ProcessEnded),
-        disk=(Failed,),
+        disk=(Failed, Stalled),
         fs=FS,
         nemesis=True,
         faults=True,

@@ -18,9 +18,10 @@ fields as columns. The capability of leaving a kind is `evidence:` and its name;
 the metadata log, which a system leaves all of or none, `evidence:applied`.
 
 `source` says who tells it: `event`, the node as it happened; `disk`, a file that it left;
-`harness`, the harness. What was read from a disk has no time; its incarnation is the number of the
-process that left it (empty: the harness kept nothing of others), and it tells what came of what the
-former process had left. The records in a log need not be committed.
+`harness`, the harness. What was read from a disk has no time, but for `stalled`, which a process
+wrote down with the time of its own clock; its incarnation is the number of the process that left it
+(empty: the harness kept nothing of others), and it tells what came of what the former process had
+left. The records in a log need not be committed.
 """
 
 

@@ -7,7 +7,7 @@ heights, patterns or words, marks have symbols.
 from collections.abc import Mapping
 from typing import Final
 
-from framework.report.nodes import DOWN, STARTING
+from framework.report.nodes import DOWN, STARTING, STILL
 
 ORANGE, SKY, GREEN, YELLOW = "#e69f00", "#56b4e9", "#009e73", "#f0e442"
 BLUE, VERMILION, PURPLE = "#0072b2", "#d55e00", "#cc79a7"
@@ -28,6 +28,7 @@ STATE_COLOUR: Final[Mapping[str, str]] = {
     "unknown": PALE,
     STARTING: YELLOW,
     DOWN: DARK,
+    STILL: VERMILION,
 }
 """Of the states in `framework.evidence.kinds`, of which a lane has either a replica's or a
 broker's; others are plain."""

@@ -108,7 +108,7 @@ def read_run(folder: Path) -> Run:
     named = frozenset(numbers_of(verdict or {}))
     history = _history(folder / "history.jsonl", named, missing)
     found = _has_findings(verdict or {})
-    known = _told(folder, plan or {}, DRAWN if found else IN_LANES, missing)
+    known = _told(folder, plan or {}, (*IN_LANES, *(DRAWN if found else ())), missing)
     return Run(
         folder=folder,
         plan=plan or {},

@@ -16,8 +16,9 @@ from framework.checking.observed import system_of
 from framework.checking.sealing import EVENTS, SEALED, sealed_as
 from framework.errors import UsageError
 from framework.evidence.catalogue import KINDS
-from framework.evidence.kinds import DISK, Evidence
+from framework.evidence.kinds import DISK, Evidence, Stalled
 from framework.evidence.schemas import rows_of
+from framework.report.nodes import is_timed
 
 SOURCE: Final = "event"
 """Of the others the time is not the node's."""
@@ -37,7 +38,7 @@ class Told:
     def add(self, each: Evidence) -> None:
         if each.source != DISK:
             self.nodes.add(each.node)
-        if each.source == SOURCE:
+        if is_timed(each):
             self.evidence.append(each)
 
 
@@ -72,7 +73,8 @@ def _sealed(events: Path, kinds: Sequence[type[Evidence]]) -> Told:
                 process = node, incarnation
                 found.until_ns[process] = max(until_ns, found.until_ns.get(process, until_ns))
         if kind is not None and issubclass(kind, tuple(kinds)):
-            table = pq.read_table(path, filters=pc.field("source") == SOURCE)
+            own = [SOURCE, DISK] if kind is Stalled else [SOURCE]
+            table = pq.read_table(path, filters=pc.field("source").isin(own))
             found.evidence += rows_of(kind, table)
     return found
 

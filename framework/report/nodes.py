@@ -1,18 +1,30 @@
-"""What nodes were over time, from the run's evidence: role and epoch, broker state."""
+"""What nodes were over time, from the run's evidence: role and epoch, broker state, and when a part
+of one stood still."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from framework.evidence.kinds import Booted, BrokerStateChanged, Evidence, Exited, RoleTaken
+from framework.evidence.kinds import (
+    DISK,
+    Booted,
+    BrokerStateChanged,
+    Evidence,
+    Exited,
+    RoleTaken,
+    Stalled,
+)
 from framework.evidence.run_events import incarnations
 
-Lane = Literal["role", "broker"]
+Lane = Literal["role", "broker", "stalls"]
 
-IN_LANES: Final = (Booted, BrokerStateChanged, Exited, RoleTaken)
+IN_LANES: Final = (Booted, BrokerStateChanged, Exited, RoleTaken, Stalled)
 """What shows what nodes have become."""
 DOWN: Final = "down"
 STARTING: Final = "starting"
+STILL: Final = "stood still"
+STILL_NS: Final = 100_000_000
+"""Stalls that are shorter are not drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +34,7 @@ class Span:
     node: str
     lane: Lane
     state: str
-    """Raft role, broker state, "starting", or "down" between two processes."""
+    """Raft role, broker state, "starting", "down" between two processes, or "stood still"."""
     epoch: int | None
     """Leader epoch of a role, broker epoch of a broker state."""
     start_s: float
@@ -77,7 +89,13 @@ def in_order(evidence: Iterable[Evidence], kinds: tuple[type[Evidence], ...]) ->
 
 
 def _own(evidence: Iterable[Evidence]) -> Iterator[Evidence]:
-    return (each for each in evidence if each.source == "event")  # others' time is not the node's
+    return filter(is_timed, evidence)
+
+
+def is_timed(each: Evidence) -> bool:
+    """Whether its time is the node's own: it told it as it happened, or wrote down with its stalls
+    when they were."""
+    return each.source == "event" or (each.source == DISK and isinstance(each, Stalled))
 
 
 def _of_node(
@@ -90,6 +108,8 @@ def _of_node(
             yield from track.turn(DOWN, None, known_s)
         for each in life:
             time_s = each.at_ns / 1e9
+            if isinstance(each, Stalled):
+                yield from _stall(each)
             if isinstance(each, Exited):
                 for track in tracks.values():
                     yield from track.turn(DOWN, None, time_s)
@@ -101,6 +121,18 @@ def _of_node(
     for track in tracks.values():
         if track.now is None or track.now[0] != DOWN:
             yield from track.end(known_s)
+
+
+def _stall(stalled: Stalled) -> Iterator[Span]:
+    if stalled.lasted_ns >= STILL_NS:
+        yield Span(
+            node=stalled.node,
+            lane="stalls",
+            state=STILL,
+            epoch=None,
+            start_s=(stalled.at_ns - stalled.lasted_ns) / 1e9,
+            end_s=stalled.at_ns / 1e9,
+        )
 
 
 def _changes(evidence: Evidence) -> Iterator[tuple[Lane, str, int | None]]:

@@ -4,8 +4,9 @@
 it: of each process that was followed by another one the harness keeps a copy (`kept/<n>`), and the
 last one's files are the node's own. What a process left is told as what came of what the former
 one had left: what is there no more was cut off, what is there now was appended. When, nobody can
-tell. A record that is in a log need not be committed. Whatever is wrong with a file is evidence as
-well: nothing here raises for it.
+tell, but of a Java's pauses, which it tells with the time of its machine's clock. A record that is
+in a log need not be committed. Whatever is wrong with a file is evidence as well: nothing here
+raises for it.
 """
 
 import glob
@@ -20,12 +21,13 @@ from typing import Any, Final, TypeAlias, TypeVar
 from crc32c import crc32c
 
 from framework.evidence import changes, kinds
-from framework.evidence.clocks import UNKNOWN_NS
+from framework.evidence.clocks import UNKNOWN_NS, Clock, Clocks
 from framework.evidence.kinds import DISK, Evidence, disk_of
 from nodes.disk_evidence.form import Decoder, Form
 from nodes.disk_evidence.growth import Growth
 from nodes.kafka_files.batches import Batches
 from nodes.kafka_files.checkpoints import read_epochs, read_offsets
+from nodes.kafka_files.java_pauses import read_pauses
 from nodes.kafka_files.log_directory import GIVEN_UP, Log, Segment, read_log
 from nodes.kafka_files.node_logs import read_node_log
 from nodes.kafka_files.quorum_state import read_quorum_state
@@ -48,6 +50,10 @@ GIVEN: Final = disk_of(
     kinds.Truncated,
 )
 """The capabilities of a system whose disks are read here."""
+TOLD_NS: Final = 10_000_000
+"""Shorter pauses of a Java are not told, but for the longest one of a process."""
+UNTIMED: Final = Clocks(0, {}, Clock(0, UNKNOWN_NS))
+"""Of a run of which no clock is known."""
 LOG_STARTS: Final = "log-start-offset-checkpoint"
 _OFFSETS: Final = {
     "replication-offset-checkpoint": "high-watermark",
@@ -59,10 +65,12 @@ Row: TypeAlias = Mapping[str, Any]
 Kind = TypeVar("Kind", bound=Evidence)
 
 
-def left_on_disk(folder: Path, form: Form, node: str | None = None) -> Iterator[Evidence]:
+def left_on_disk(
+    folder: Path, form: Form, node: str | None = None, clocks: Clocks = UNTIMED
+) -> Iterator[Evidence]:
     """Of all processes below a run's folder; `node`: of those that this one's host had."""
     for home, kept in sorted(_homes(folder, node, form.metadata).items()):
-        disk = Disk(folder, home, form)
+        disk = Disk(folder, home, form, clocks)
         for number in sorted(kept):
             yield from disk.left(home / "kept" / str(number), str(number))
         yield from disk.left(home, str(max(kept) + 1) if kept else "")
@@ -85,11 +93,12 @@ def _homes(folder: Path, node: str | None, metadata: str) -> dict[Path, list[int
 @dataclass(slots=True)
 class Disk:
     """A node's directory, and what is known of it so far: `metadata` and `partitions` by what the
-    former process left; what was told of `partition_logs` and `snapshots`."""
+    former process left; what was told of `partition_logs`, `snapshots` and `pausing` processes."""
 
     folder: Path
     home: Path
     form: Form
+    clocks: Clocks = UNTIMED
     node: str = field(init=False)
     process: str = ""
     reported: int = 0
@@ -97,6 +106,7 @@ class Disk:
     partitions: dict[tuple[str, int], Growth] = field(default_factory=lambda: defaultdict(Growth))
     partition_logs: dict[tuple[str, int], Row] = field(default_factory=dict)
     snapshots: set[tuple[str, bytes]] = field(default_factory=set)
+    pausing: set[str] = field(default_factory=set)
     names: dict[Path, str] = field(default_factory=dict)
     """Of files, as findings name them."""
 
@@ -115,6 +125,7 @@ class Disk:
         for partition in sorted(partitions.glob("*-*")):
             yield from self.partition_log(partition, starts)
         yield from self.partition_offsets(partitions)
+        yield from self.pauses(root)
         yield from self.ended(root / "process.json")
 
     def _common(self, path: Path, at: object) -> dict[str, Any]:
@@ -324,6 +335,37 @@ class Disk:
                         offset=row["offset"],
                     )
 
+    def pauses(self, root: Path) -> Iterator[Evidence]:
+        """When no thread of the process ran. Files of former processes are still there, by other
+        names."""
+        parts: dict[str, list[Path]] = defaultdict(list)
+        for path in root.glob(self.form.pauses) if self.form.pauses else ():
+            parts[path.name.partition(".log")[0]].append(path)
+        for name in sorted(parts.keys() - self.pausing):
+            self.pausing.add(name)
+            yield from self._paused(parts[name])
+
+    def _paused(self, paths: list[Path]) -> Iterator[Evidence]:
+        """By all parts of a log, in the order of time."""
+        rows = [(path, row) for path in paths for row in read_pauses(_bytes(path)).to_pylist()]
+        longest = max((row["lasted_ns"] for _, row in rows), default=0)
+        host = self.home.relative_to(self.folder / "nodes").parts[0]
+        for path, row in sorted(rows, key=lambda each: int(each[1]["ended_ns"])):
+            if row["lasted_ns"] < min(TOLD_NS, longest):
+                continue
+            told = self._tell(
+                kinds.Stalled,
+                path,
+                row["line"],
+                part=f"Java ({row['operation'] or 'for an unknown reason'})",
+                lasted_ns=row["lasted_ns"],
+            )
+            yield replace(
+                told,
+                at_ns=self.clocks.at_ns(host, row["ended_ns"]),
+                within_ns=self.clocks.within_ns(host),
+            )
+
     def ended(self, path: Path) -> Iterator[Evidence]:
         """How the process ended, as the harness wrote it down."""
         try:
@@ -353,6 +395,10 @@ class Disk:
             message = ": ".join([row["message"], *lines[-1:]])
             where = row["logger"] or path.name
             yield self._tell(kinds.Failed, path, row["line"], where=where, message=message)
+
+
+def _bytes(path: Path) -> bytes:
+    return contents(path)[0]
 
 
 def _limits(log: Log, saved: int) -> tuple[int, int]:

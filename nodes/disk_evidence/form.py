@@ -51,3 +51,6 @@ class Form:
     """What the records of one are, and what control records it has."""
     errors: bool = True
     """Whether a line that a node logs as an error tells of trouble; else only its last words."""
+    pauses: str = ""
+    """A pattern of the files in which a Java tells when none of its threads ran: `<name>.log` of a
+    process, and `<name>.log.<n>`, which are older parts of it. Empty: there are none."""

@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from framework.evidence.clocks import Clocks
 from framework.evidence.kinds import Evidence
 from nodes.adapting.slot import process_of
 from nodes.disk_evidence import disk
@@ -19,6 +20,7 @@ from nodes.kafka_files.snapshots import Snapshot
 PARTITIONS: Final = "data"
 METADATA: Final = f"{PARTITIONS}/__cluster_metadata-0"
 PARTITION_FILE: Final = "partition.metadata"
+PAUSES: Final = "java-*.log*"
 KEPT: Final = (
     f"{METADATA}/quorum-state",
     f"{METADATA}/*.log",
@@ -28,13 +30,14 @@ KEPT: Final = (
     f"{PARTITIONS}/*/{PARTITION_FILE}",
     f"{PARTITIONS}/*/leader-epoch-checkpoint",
     f"{PARTITIONS}/*/*.log",
+    PAUSES,
 )
 """In a process's directory, the files that are copied before another process changes them."""
 
 
-def left_on_disk(folder: Path) -> Iterator[Evidence]:
-    """Of all processes below a run's folder."""
-    return disk.left_on_disk(folder, FORM)
+def left_on_disk(folder: Path, clocks: Clocks = disk.UNTIMED) -> Iterator[Evidence]:
+    """Of all processes below a run's folder, on its clocks."""
+    return disk.left_on_disk(folder, FORM, clocks=clocks)
 
 
 def node_of(folder: Path, home: Path) -> str:
@@ -82,4 +85,5 @@ FORM: Final = Form(
     decoder=Records,
     snapshot=snapshot_of,
     errors=False,  # brokers log errors in the course of things, a peer that is gone among them
+    pauses=PAUSES,
 )

@@ -28,6 +28,13 @@ SMALL: Final = (
     "-Djava.awt.headless=true",
 )
 """Flags for many nodes on a small machine: one thread collects garbage, one compiler is quick."""
+PAUSES: Final = (
+    '-Xlog:gc*,safepoint:file="{directory}/java-%t.log":utctime,uptime,timenanos,tags'
+    ":filecount=1,filesize=4m"
+)
+"""When a Java lets none of its threads run, and why (JEP 158; Java 11 has it, as all later ones): a
+file a process, for `%t` is when it began, of 4 MiB and as much again of what was before that. By
+its `timenanos` a moment is one of the machine's monotonic clock. Quoted, a path may have colons."""
 LOG: Final = (
     "-Dorg.slf4j.simpleLogger.logFile=System.out",
     "-Dorg.slf4j.simpleLogger.showDateTime=true",
@@ -89,6 +96,11 @@ def broker(
     """The command line of a node with this configuration, and with `flags` for its Java."""
     memory = ["-Xms64m", f"-Xmx{heap}"]
     return [java, *memory, *SMALL, *LOG, *flags, "-cp", f"{libs}/*", MAIN, properties]
+
+
+def pauses(directory: str) -> str:
+    """The flag for a Java that is to write there when its threads stand still."""
+    return PAUSES.format(directory=directory)
 
 
 def tool(java: str, libs: Path, main: str, *arguments: str, flags: Sequence[str] = ()) -> list[str]:

@@ -3,10 +3,11 @@
 import socket
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
-from framework.evidence.kinds import Evidence
+from framework.evidence.clocks import Clocks
+from framework.evidence.kinds import Evidence, Stalled, disk_of
 from framework.history.event import Recorded
 from framework.plugins.capabilities import (
     CHANGING_VOTERS,
@@ -58,7 +59,9 @@ class KafkaSystem(System):
         CHANGING_VOTERS: "less is owed under faults",
     }
     defects: Mapping[str, str] = BREAKS
-    capabilities = capabilities_on((releases.newest(),)) | {UNFORCED, FORMATTED_DISKS}
+    capabilities = (
+        capabilities_on((releases.newest(),)) | {UNFORCED, FORMATTED_DISKS} | disk_of(Stalled)
+    )
     disk = disk.PARTITIONS
 
     def layout(self, nodes: str | None) -> Sequence[NodeSpec]:
@@ -85,7 +88,7 @@ class KafkaSystem(System):
         changes. At older levels of features controllers tell nothing of each other."""
         given = [settings_of.get(spec.name, {}) for spec in nodes]
         found = capabilities_on([software.asked_for(each).version for each in given])
-        found |= {FORMATTED_DISKS}
+        found |= {FORMATTED_DISKS} | disk_of(Stalled)
         if not all(map(quorum.is_dynamic, given)):
             found -= {CHANGING_VOTERS}
         if not all(map(features.registers_controllers, given)):
@@ -220,12 +223,13 @@ class KafkaSystem(System):
         host, wanted = cluster.host(node), cluster.settings.get(node, {})
         java_command, found = java.command(wanted), software.asked_for(wanted)
         flags = agent.flags(host, wanted) or archive.flags(host, found, java_command)
+        own = java.pauses(str(PurePosixPath(properties).parent))
         return java.broker(
             java_command,
             java.libs(host, found),
             properties,
             heap=wanted.get(settings.HEAP, java.HEAP),
-            flags=[*flags, *wanted.get(settings.FLAGS, "").split()],
+            flags=[*flags, own, *wanted.get(settings.FLAGS, "").split()],
         )
 
     def connect(
@@ -294,7 +298,7 @@ class KafkaSystem(System):
 
     def observe(self, folder: Path, plan: Mapping[str, Recorded]) -> Iterable[Evidence]:
         yield rules_of(plan)
-        yield from disk.left_on_disk(folder)
+        yield from disk.left_on_disk(folder, Clocks.of(plan))
 
     def keeps(self, cluster: Cluster, node: str) -> Sequence[str]:
         return disk.KEPT

@@ -85,6 +85,8 @@ EXCUSED: Mapping[str, set[str]] = {
     "process-health": {
         "b1's data loop stood still for 1500 ms",
         "b1's data loop stood still for 3000 ms",
+        "a pause that a disk tells of",
+        "a pause that a disk tells of, of another node than the paused one",
         "b2 fell silent",
         "silence of all",
         "silence within a life",

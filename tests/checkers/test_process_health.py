@@ -12,7 +12,7 @@ from judging import assert_unknown, clause_of, judged, silent
 from planted_runs import MS, NODES, Story, assert_invalid, assert_valid
 
 from checkers.process_health import ProcessHealth, ProcessHealthOptions, process_health
-from framework.evidence.kinds import DISK, Booted, Failed, ProcessEnded, Ticked
+from framework.evidence.kinds import DISK, Booted, Failed, ProcessEnded, Stalled, Ticked
 from framework.evidence.run_events import RunEvents
 from framework.plugins.capabilities import unmet
 from framework.verdict import Verdict
@@ -617,6 +617,26 @@ PLANTED |= Plants.of(
     },
     on=lambda: silent(clean()),
 )
+PLANTED |= Plants.of(
+    clean,
+    {
+        "a pause that a disk tells of": (
+            "b1's Java (GenCollectFull) stood still for 1500 ms",
+            lambda story: (story.wait(3_000), paused(story, "b1", 1_500), story.final()),
+        ),
+        "a pause that a disk tells of, of another node than the paused one": (
+            "c1's Java (GenCollectFull) stood still for 2900 ms",
+            lambda story: (
+                story.wait(3_000),
+                story.inject(4, fault="pause", victims={"b2": {}}, lasts_ms=3_000),
+                paused(story, "c1", 2_900),
+                paused(story, "b2", 2_900),
+                story.final(),
+            ),
+        ),
+    },
+    on=lambda: pausing(),
+)
 
 
 def test_nodes_that_report_nothing_are_judged_by_their_logs_and_exit_codes() -> None:
@@ -872,3 +892,133 @@ def test_ends_agree_with_brute_force(seed: int) -> None:
                 wrong += 1
         story.boot("b1")
     assert len(process_health(story.run_events()).findings) == wrong
+
+
+# --- pauses that are written down ---------------------------------------------------------
+
+
+def paused(
+    story: Story, node: str = "b1", ms: float = 1_500, at_ns: int | None = None, within_ns: int = 0
+) -> None:
+    """As a Java writes it down when it is over."""
+    story.tell(
+        Stalled,
+        node,
+        source=DISK,
+        at_ns=story.now_ns if at_ns is None else at_ns,
+        within_ns=within_ns,
+        part="Java (GenCollectFull)",
+        lasted_ns=round(ms * MS),
+    )
+
+
+def pausing() -> Story:
+    """A run of such nodes: one was paused by a fault, which its own log shows, too."""
+    story = unreported()
+    story.plan = {**story.plan, "capabilities": ["kafka-topics", "disk:failed", "disk:stalled"]}
+    story.nemesis.clear()
+    for node in NODES:
+        paused(story, node, ms=30)
+    story.wait(4_000)
+    story.inject(3, fault="pause", victims={"b2": {}}, lasts_ms=3_000)
+    story.wait(200)
+    paused(story, "b2", ms=3_100)
+    story.wait(4_000)
+    story.final()
+    return story
+
+
+def test_pauses_that_are_written_down_are_judged_where_nothing_else_is_told() -> None:
+    result = judged(ProcessHealth(), pausing())
+    assert result.verdict is Verdict.VALID, (result.note, result.findings)
+    still = clause_of(result, "never-still")
+    assert (still.verdict, still.compared, still.floor) == (Verdict.VALID, 6, 6)
+    assert {each.name for each in result.clauses if each.verdict is None} == {
+        "explained-ends",
+        "never-silent",
+    }
+    assert result.figures["max_stall_ms"] == 3_100
+
+
+def test_a_pause_that_nothing_explains_is_the_nodes_own() -> None:
+    """Also beside one of another node's that a fault explains."""
+    story = pausing()
+    story.wait(2_000)
+    paused(story, "b1", 1_500)
+    story.final()
+    (found,) = process_health(story.run_events()).findings
+    assert found.message == "b1's Java (GenCollectFull) stood still for 1500 ms"
+    assert found.clause == "never-still"
+
+
+@pytest.mark.parametrize(
+    ("end_ms", "ms", "accused"),
+    [(900, 5_000, False), (1_100, 5_000, True), (-3_000, 2_000, False), (2_000, 999, False)],
+)
+def test_of_a_pause_that_began_before_the_run_the_rest_counts(
+    end_ms: int, ms: int, accused: bool
+) -> None:
+    """Nodes start when nobody measures yet what the machine gives them."""
+    story = pausing()
+    paused(story, "c1", ms, at_ns=end_ms * MS)
+    assert bool(process_health(story.run_events()).findings) == accused
+
+
+@pytest.mark.parametrize(("begun_ms", "accused"), [(900, False), (1_000, True)])
+def test_of_a_pause_that_goes_on_after_the_run_what_was_before_counts(
+    begun_ms: int, accused: bool
+) -> None:
+    """By then they are being stopped, and nobody measures any more."""
+    story = pausing()
+    over_ns = max(each.time_ns for each in story.nemesis)
+    paused(story, "c1", 6_000, at_ns=over_ns + (6_000 - begun_ms) * MS)
+    assert bool(process_health(story.run_events()).findings) == accused
+
+
+@pytest.mark.parametrize(("within_ms", "accused"), [(0, True), (3_000, False)])
+def test_a_pause_that_may_have_been_a_faults_is_no_finding(within_ms: int, accused: bool) -> None:
+    """By a clock that may be off by so much."""
+    story = pausing()
+    story.wait(1_000)
+    paused(story, "b2", 1_500, within_ns=within_ms * MS)
+    story.final()
+    assert bool(process_health(story.run_events()).findings) == accused
+
+
+@pytest.mark.parametrize(("took_ms", "accused"), [(0, True), (20_000, True), (50_000, False)])
+def test_a_pause_counts_as_far_as_the_node_was_given_a_core(took_ms: int, accused: bool) -> None:
+    story = pausing()
+    story.wait(50_000)
+    paused(story, "b1", 3_000)
+    starved(story, took_ms, "b1")
+    story.final()
+    assert bool(process_health(story.run_events()).findings) == accused
+
+
+def test_a_node_that_left_no_pauses_is_unknown() -> None:
+    """Every Java has some: it wrote nothing down, or that is lost."""
+    story = pausing()
+    story.evidence = [
+        each for each in story.evidence if not (isinstance(each, Stalled) and each.node == "c3")
+    ]
+    assert_unknown(ProcessHealth(), story, "never-still")
+
+
+def test_a_pause_on_disk_is_no_sign_of_life_of_nodes_that_tell() -> None:
+    """Nor does it say that they watch their parts."""
+    story = clean()
+    paused(story, "b2", 20)
+    before, after = (process_health(each.run_events()) for each in (clean(), story))
+    assert before.clauses == after.clauses and not after.findings
+    story = silent(clean(), "clock", node="b3")
+    stalled(story, "b3", 20)
+    assert_unknown(ProcessHealth(), story, "never-still")
+
+
+def test_a_pause_of_a_process_that_a_workload_started_is_not_judged() -> None:
+    """Nobody measures how long such a one waits for a core."""
+    story = pausing()
+    story.wait(2_000)
+    paused(story, "g301a", 5_000)
+    story.final()
+    assert_valid(process_health(story.run_events()))

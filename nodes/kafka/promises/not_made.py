@@ -274,7 +274,7 @@ _NODES: Final = (
         clauses=(
             *of("node-tells-the-truth", "reported-on-disk", "disk-reported", "exit-reported"),
             *of("node-tells-the-truth", "answers-reported"),
-            *of("process-health", "explained-ends", "never-silent", "never-still"),
+            *of("process-health", "explained-ends", "never-silent"),
             *of("convergence", "one-state", "caught-up", "in-service", "led"),
             *of("identity-uniqueness", "live-voters"),
             *of("snapshot-equivalence", "replayed"),
@@ -290,6 +290,6 @@ NOT_MADE: Final = (*_CONTROL_PLANE, *_BROKERS, *_LOGS, *_NODES)
 
 OWN: Final[Mapping[str, tuple[str, ...]]] = {
     "whether the harness did what it says": of("faults-bit", "probed-before", "bit", "over"),
-    "what is asked of any process": of("process-health", "unbroken"),
+    "what is asked of any process": of("process-health", "unbroken", "never-still"),
 }
 """Clauses that are the framework's own, whatever a system promises, and why."""

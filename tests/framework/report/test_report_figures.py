@@ -200,6 +200,28 @@ def test_spans_of_a_broker_end_with_the_last_that_is_known_of_it() -> None:
     ]
 
 
+def test_stalls_have_a_lane_whoever_tells_of_them() -> None:
+    """What a Java wrote down has the node's own time, though it was read from a disk."""
+
+    def stall(at_s: float, lasted_s: float, **more: Any) -> kinds.Stalled:
+        return kinds.Stalled(**known(at_s), part="p", lasted_ns=int(lasted_s * S), **more)
+
+    found = list(
+        spans(
+            [
+                stall(2.0, 0.5, source="disk"),
+                stall(3.0, 0.09, source="disk"),
+                stall(4.0, 0.1),
+                stall(5.0, 1.0, source="harness"),
+            ]
+        )
+    )
+    assert [(span.lane, span.state, span.start_s, span.end_s) for span in found] == [
+        ("stalls", "stood still", 1.5, 2.0),
+        ("stalls", "stood still", 3.9, 4.0),
+    ]
+
+
 def test_what_lies_on_a_disk_prolongs_no_life() -> None:
     found = spans(
         [

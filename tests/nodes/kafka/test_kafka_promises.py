@@ -39,7 +39,7 @@ OF_ALL: Final = {
     *("disk:appended", "disk:applied", "disk:epoch-saved", "disk:failed", "disk:log-began"),
     *("disk:log-on-disk", "disk:partition-appended", "disk:partition-log-on-disk"),
     *("disk:partition-offset-saved", "disk:partition-truncated", "disk:snapshot-file"),
-    "disk:truncated",
+    *("disk:stalled", "disk:truncated"),
     "replica-reports",
 }
 FROM_3_7: Final = {"told-controllers"}
@@ -56,6 +56,7 @@ HAVE: Final[Mapping[str, set[str]]] = {
     "3.6.2": OF_ALL,
     "3.7.0": OF_ALL | FROM_3_7,
     "3.7.1": OF_ALL | FROM_3_7,
+    "3.8.1": OF_ALL | FROM_3_7,
     "3.9.1": OF_ALL | FROM_3_9,
     "4.0.0": OF_ALL | FROM_3_9,
     "4.0.1": OF_ALL | FROM_3_9,
