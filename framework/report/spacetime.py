@@ -23,7 +23,7 @@ from framework.history.pairing import Operation
 from framework.report.colours import PLAIN, STATE_COLOUR
 from framework.report.data import NS, Run
 from framework.report.messages import RANK, Message, messages
-from framework.report.nodes import Span
+from framework.report.nodes import Lane, Span
 from framework.report.text import shorten
 from framework.report.thinning import end_s, start_s
 
@@ -35,6 +35,8 @@ _ROOM: Final = 0.25
 """Of the time of a finding, before it and after it; but at least and at most: """
 _LEAST_S, _MOST_S = 0.05, 1.0
 _LEFT, _RIGHT, _TOP, _LANE, _BAR, _BOTTOM = 92, 24, 30, 46, 15, 30
+_STRIP: Final[Mapping[Lane, int]] = {"role": -3, "broker": 2, "stalls": 7}
+"""Where what a node was is drawn, below the middle of its lane."""
 _WIDTH: Final = 1240
 _CHAR: Final = 6.3
 _TICKS: Final = 9
@@ -279,7 +281,7 @@ class _Picture:
             yield f'<line class="lane" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y}" y2="{y}"/>'
             yield f'<text class="lane" x="8" y="{y + 4}">{escape(name)}</text>'
         for span in self._seen(spans):
-            y = self.y[span.node] + (-3 if span.lane == "role" else 2)
+            y = self.y[span.node] + _STRIP[span.lane]
             x, to = self.x(span.start_s), self.x(span.end_s)
             colour = STATE_COLOUR.get(span.state, PLAIN)
             yield (

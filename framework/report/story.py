@@ -12,7 +12,7 @@ import numpy as np
 
 from framework.report.answers import Answers
 from framework.report.data import NS, Injection, Run
-from framework.report.nodes import DOWN
+from framework.report.nodes import DOWN, STILL
 
 MAX_LINES: Final = 10
 _NAMED: Final = 3
@@ -241,20 +241,23 @@ def _recovery(run: Run) -> str:
 
 
 def _nodes(run: Run) -> str:
-    """How often nodes went down, led and were fenced, as they say themselves. What workloads run
-    beside them comes and goes as it should."""
+    """How often nodes went down, led, were fenced and stood still, as they say themselves. What
+    workloads run beside them comes and goes as it should."""
     own = run.plan.get("nodes") or {span.node for span in run.spans}
-    seen = [span for span in run.spans if span.end_s > 0 and span.node in own]
-    if not seen:
-        return ""
+    spans = [span for span in run.spans if span.end_s > 0 and span.node in own]
+    still = [span for span in spans if span.state == STILL]
+    seen = [span for span in spans if span.state != STILL]
     downs = [span for span in seen if span.state == DOWN and span.lane == "role"]
     led = [span for span in seen if span.state == "leader"]
     fenced = [span for span in seen if span.state == "fenced"]
     longest = max((span.end_s - span.start_s for span in downs), default=0.0)
+    stood = max((span.end_s - span.start_s for span in still), default=0.0)
     said = [
-        f"down {_times(len(downs))} (longest {_seconds(longest)})" if downs else "none went down",
+        f"down {_times(len(downs))} (longest {_seconds(longest)})" if downs else "",
+        "none went down" if seen and not downs else "",
         f"{_count(len({span.epoch for span in led}), 'leader epoch')}" if led else "",
         f"fenced {_times(len(fenced))}" if fenced else "",
+        f"stood still {_times(len(still))} (longest {_seconds(stood)})" if still else "",
     ]
     return ", ".join(part for part in said if part)
 

@@ -211,6 +211,12 @@ def test_nodes() -> None:
     )
     assert lines(run)["nodes"] == "down twice (longest 3.0 s), 2 leader epochs, fenced once"
     assert lines(run_of(spans=[span("follower", 0, 5)]))["nodes"] == "none went down"
+    stalls = [span("stood still", begin, begin + lasted) for begin, lasted in ((1, 0.3), (3, 0.2))]
+    assert lines(run_of(spans=stalls))["nodes"] == "stood still twice (longest 300 ms)", (
+        "of nodes that tell nothing else nobody knows whether they went down"
+    )
+    both = lines(run_of(spans=[span("follower", 0, 5), *stalls[:1]]))["nodes"]
+    assert both == "none went down, stood still once (longest 300 ms)"
 
 
 def test_processes_beside_the_nodes_are_no_nodes() -> None:
