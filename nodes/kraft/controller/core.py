@@ -37,6 +37,7 @@ from nodes.kraft.controller.producer_ids import allocate_producer_ids
 from nodes.kraft.controller.record_batch import RecordBatchBuilder
 from nodes.kraft.controller.sources import api_of, items_of, source_of
 from nodes.kraft.controller.steps import (
+    NOTHING,
     Answer,
     BarrierPassed,
     Claim,
@@ -80,7 +81,7 @@ class Pending:
 
     request: RequestPayload
     response: ResponsePayload | None
-    as_of: int
+    as_of: Offset
     barrier: bool
     appended: bool
     deadline_ms: int | None
@@ -373,7 +374,7 @@ def _answer_proved(leadership: Leadership, tokens: list[Token]) -> tuple[Leaders
             response = reads.read_topics(
                 committed.image, pending.request, leadership.epoch, committed.end_offset
             )
-        effects.append(Answer(token, response))
+        effects.append(Answer(token, response, pending.as_of if pending.appended else NOTHING))
         leadership = replace(leadership, pending=leadership.pending.delete(token))
     return leadership, effects
 

@@ -9,7 +9,7 @@ refusal alike.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kio.static.protocol import ResponsePayload
 
@@ -21,6 +21,7 @@ from nodes.kraft.security.authorizer import Requester
 if TYPE_CHECKING:
     from nodes.kraft.wire.requests import DecidedRequest
 
+NOTHING: Final = Offset(0)
 Token: TypeAlias = int
 Fields: TypeAlias = dict[str, object]
 """Of an event, in JSON's types."""
@@ -107,10 +108,12 @@ class Confirm:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Answer a request with a kio entity."""
+    """Answer a request with a kio entity. Below `end_offset` is all that was recorded for it, now
+    or for an earlier attempt; 0: nothing was."""
 
     token: Token
     response: ResponsePayload
+    end_offset: Offset = NOTHING
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -20,6 +18,7 @@ from nodes.kraft.broker.acls import describe_acls
 from nodes.kraft.broker.configs import describe_configs
 from nodes.kraft.config import Config
 from nodes.kraft.controller.answers import refused
+from nodes.kraft.ids import Offset
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.runtime.auto_topics import AutoTopics
@@ -27,7 +26,7 @@ from nodes.kraft.runtime.forwarding import Forwarder
 from nodes.kraft.runtime.planes import Handler, Plane, Service, serves
 from nodes.kraft.security.authorizer import Requester
 from nodes.kraft.wire import api_keys
-from nodes.kraft.wire.codes import item_codes, with_code
+from nodes.kraft.wire.codes import with_code
 from nodes.kraft.wire.versions import NEWEST, newest_request, response_for
 
 if TYPE_CHECKING:
@@ -51,10 +50,6 @@ MAX_ELEMENTS: Final = 50_000
 """Those and what is in them: as many partitions with their replicas by hand."""
 
 
-SHOWN_S: Final = 0.5
-"""How long at most an answer waits for this broker's own image: several fetches of metadata."""
-
-
 class Admin(Service):
     """Answers from the broker's image, or carries the question to the controller."""
 
@@ -62,7 +57,8 @@ class Admin(Service):
         self._plane = plane
         self._config = plane.config
         self._forwarder = forwarder
-        self._unseen: dict[uuid.UUID, asyncio.Event] = {}
+        self._published = Offset(0)
+        self._unseen: dict[asyncio.Event, Offset] = {}
         self._auto = AutoTopics(plane, forwarder)
         self._static = static_configs(plane.config)
 
@@ -145,36 +141,40 @@ class Admin(Service):
         request = newest_request(context.request)
         requester = Requester(context.principal, context.host)
         timeout_s = time_to_forward_s(self._config, request)
-        request_id = uuid.uuid4()
-        response, unknown = await self._forwarder.forward(request, timeout_s, requester, request_id)
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        told = await self._forwarder.forward(request, timeout_s, requester)
+        response = told.response
         if response is None:
-            code = ErrorCode.request_timed_out if unknown else ErrorCode.not_controller
+            code = ErrorCode.request_timed_out if told.unknown else ErrorCode.not_controller
             response = refused(request, code)
-        elif unknown and _changes(request):
+        elif told.unknown and _changes(request):
             response = with_code(response, ErrorCode.request_timed_out)
-        if _changes(request) and ErrorCode.none in item_codes(response):
-            await self._shown(request_id)
-        if not self._plane.serving():
-            # The lease ended meanwhile: a fenced broker vouches for nothing.
+        if not await self._shown(told.end_offset, deadline) or not self._plane.serving():
+            # Nobody here sees what was done; or the lease ended meanwhile: a fenced broker vouches
+            # for nothing.
             response = refused(request, ErrorCode.request_timed_out)
         return response_for(context.request, response)
 
-    async def _shown(self, request_id: uuid.UUID) -> None:
-        """Wait until this broker itself shows what was done: a client that creates a topic and then
-        asks for it would be told that there is none. Not for long: some requests change nothing."""
-        if request_id in self._plane.image().requests:
-            return
-        shown = self._unseen[request_id] = asyncio.Event()
+    async def _shown(self, end_offset: Offset, deadline: float) -> bool:
+        """Wait until this broker itself shows what was recorded for a request: a client that
+        creates a topic and then asks for it would be told that there is none. False: it does not by
+        `deadline`, of the loop's clock."""
+        if end_offset <= self._published:
+            return True
+        shown = asyncio.Event()
+        self._unseen[shown] = end_offset
         try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(SHOWN_S):
-                    await shown.wait()
+            async with asyncio.timeout_at(deadline):
+                return await shown.wait()
+        except TimeoutError:
+            return False
         finally:
-            del self._unseen[request_id]
+            del self._unseen[shown]
 
     def committed(self, end_offset: int, image: Image) -> None:
-        for request_id, shown in self._unseen.items():
-            if request_id in image.requests:
+        self._published = Offset(end_offset)
+        for shown, wanted in self._unseen.items():
+            if wanted <= end_offset:
                 shown.set()
 
 

@@ -69,8 +69,8 @@ class AutoTopics:
         timeout_ms = self._plane.config.timing.forward_timeout_ms
         request = create_request([self._topic(name) for name in names], timeout_ms)
         try:
-            response, _ = await self._forwarder.forward(request, timeout_ms / 1000, requester)
-            codes = item_codes(response) if response is not None else ["no answer"]
+            told = await self._forwarder.forward(request, timeout_ms / 1000, requester)
+            codes = item_codes(told.response) if told.response is not None else ["no answer"]
             log.info("topics that clients asked for: %s: %s", ", ".join(names), codes)
         finally:
             self._under_way.difference_update(names)

@@ -24,7 +24,7 @@ from nodes.kraft.security.principal import Principal
 from nodes.kraft.wire.api_keys import DESCRIBE_QUORUM, UNREGISTER_BROKER
 from nodes.kraft.wire.codec import decode_entity, decode_request, encode_response
 from nodes.kraft.wire.codes import first_error, item_codes
-from nodes.kraft.wire.forwarding import ForwardedPrincipal, host_of
+from nodes.kraft.wire.forwarding import ForwardedPrincipal, host_of, with_end
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -57,7 +57,7 @@ class ControlPlane(Watcher):
         self._emit = emit
         self._changed = changed
         self._waiting: dict[
-            int, tuple[DecidedRequest, str | None, Callable[[ResponsePayload], None]]
+            int, tuple[DecidedRequest, str | None, Callable[[steps.Answer], None]]
         ] = {}
 
     @property
@@ -122,10 +122,18 @@ class ControlPlane(Watcher):
         self,
         request: DecidedRequest,
         answer: Callable[[ResponsePayload], None],
-        request_id: bytes | None = None,
         requester: Requester | None = None,
     ) -> None:
         """A request for the active controller. `answer` is called once, now or later."""
+        self._ask(request, lambda told: answer(told.response), requester)
+
+    def _ask(
+        self,
+        request: DecidedRequest,
+        answer: Callable[[steps.Answer], None],
+        requester: Requester | None,
+        request_id: bytes | None = None,
+    ) -> None:
         assert self.replica is not None
         token = self.replica.next_token()
         self._waiting[token] = (request, request_id.hex() if request_id else None, answer)
@@ -150,17 +158,21 @@ class ControlPlane(Watcher):
             context.answer(EnvelopeResponse(error_code=ErrorCode.invalid_request))
             return
 
-        def answer(response: ResponsePayload) -> None:
+        def answer(response: ResponsePayload, end_offset: Offset = steps.NOTHING) -> None:
             try:
                 data = encode_response(response, correlation_id=header.correlation_id)
             except Exception:
                 log.exception("answer to %s cannot be written", context.peer)
                 context.answer(None)
             else:
+                data = with_end(data, end_offset)
                 context.answer(EnvelopeResponse(error_code=ErrorCode.none, response_data=data))
 
+        def decided(told: steps.Answer) -> None:
+            answer(told.response, told.end_offset)
+
         if not DESCRIBE_QUORUM.of(request):
-            self.ask(request, answer, principal.request_id.bytes, requester)
+            self._ask(request, decided, requester, principal.request_id.bytes)
         elif self._allows(requester, Operation.DESCRIBE):
             self._describe_quorum(context, request, answer)
         else:
@@ -199,8 +211,8 @@ class ControlPlane(Watcher):
                 self.replica.propose(epoch, base_offset, records, change)
             case steps.Confirm(token):
                 self.replica.feed(raft.Confirm(token))
-            case steps.Answer(token, response):
-                self._answer(token, response)
+            case steps.Answer():
+                self._answer(effect)
             case steps.Decided():
                 self._decided(effect)
             case steps.Resign(why):
@@ -208,20 +220,20 @@ class ControlPlane(Watcher):
             case steps.StartSnapshot():
                 self.start_snapshot()
 
-    def _answer(self, token: int, response: ResponsePayload) -> None:
+    def _answer(self, told: steps.Answer) -> None:
         assert self.replica is not None
-        request, forwarded, answer = self._waiting.pop(token)
+        request, forwarded, answer = self._waiting.pop(told.token)
         self._emit(
             "answer",
-            request_id=str(token),
+            request_id=str(told.token),
             forwarded=forwarded,
             api=type(request).__name__.removesuffix("Request"),
-            code=first_error(response),
-            codes=item_codes(response),
+            code=first_error(told.response),
+            codes=item_codes(told.response),
             high_watermark=self.replica.state.high_watermark,
             epoch=self.replica.state.epoch,
         )
-        answer(response)
+        answer(told)
 
     def _decided(self, effect: steps.Decided) -> None:
         assert self.replica is not None

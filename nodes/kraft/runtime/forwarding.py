@@ -14,6 +14,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 import tenacity
@@ -23,12 +24,13 @@ from kio.schema.errors import ErrorCode
 from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.config import Config
+from nodes.kraft.ids import Offset
 from nodes.kraft.net.channel import Channel, FateUnknown, NotSent, to_controller
 from nodes.kraft.security.authorizer import Requester
 from nodes.kraft.security.principal import Principal
 from nodes.kraft.wire.codec import decode_response, encode_entity, encode_request
 from nodes.kraft.wire.codes import codes
-from nodes.kraft.wire.forwarding import ForwardedPrincipal, packed_host
+from nodes.kraft.wire.forwarding import ForwardedPrincipal, end_in, packed_host
 
 log: Final = logging.getLogger(__name__)
 
@@ -46,6 +48,20 @@ MAX_UNDER_WAY: Final = 32
 the controller's connections nor its queue from heartbeats and votes (KIP-291, D.17)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Forwarded:
+    """What became of a forwarded request.
+
+    `response` None: there was none in time; `unknown` then says whether an attempt may have taken,
+    or may yet take, effect. With a response, `unknown` says that an earlier attempt's fate is
+    unknown. Below `end_offset` is all that was recorded for the request; 0: nothing was.
+    """
+
+    response: ResponsePayload | None
+    unknown: bool
+    end_offset: Offset
+
+
 class Forwarder:
     """Sends requests to whoever leads; a few connections to each controller, as needed."""
 
@@ -61,14 +77,10 @@ class Forwarder:
         request: RequestPayload,
         timeout_s: float,
         requester: Requester | None = None,
-        request_id: uuid.UUID | None = None,
-    ) -> tuple[ResponsePayload | None, bool]:
-        """(response, unknown). Response None: there was none in time; `unknown` then says
-        whether an attempt may have taken, or may yet take, effect. With a response, `unknown`
-        says that an earlier attempt's fate is unknown. `requester`: the client, as whom the request
-        is judged; None: this broker. `request_id`: goes with every attempt, and into the log with
-        what it changes; None: a new one."""
-        request_id = request_id or uuid.uuid4()
+    ) -> Forwarded:
+        """Make attempts until one is answered, or the time is over. `requester`: the client, as
+        whom the request is judged; None: this broker."""
+        request_id = uuid.uuid4()
         principal = requester.principal if requester is not None else Principal("", "")
         envelope = EnvelopeRequest(
             request_data=encode_request(request, correlation_id=0, client_id=self._config.name),
@@ -80,37 +92,40 @@ class Forwarder:
         deadline = asyncio.get_running_loop().time() + timeout_s
         unknown = False
 
-        async def attempt() -> ResponsePayload | None:
+        async def attempt() -> tuple[ResponsePayload, Offset] | None:
             """The answer; None: another attempt may get one."""
             nonlocal unknown
             left_s = deadline - asyncio.get_running_loop().time()
             try:
-                response = await self._attempt(self._leader_id(), envelope, request, left_s)
+                answer = await self._attempt(self._leader_id(), envelope, request, left_s)
             except NotSent:
                 return None
             except FateUnknown as error:
                 log.debug("forwarding %s: %s", request_id, error)
                 unknown = True
                 return None
-            if response is None:
+            if answer is None:
                 return None
-            fleeting = _FLEETING.intersection(codes(response))
+            fleeting = _FLEETING.intersection(codes(answer[0]))
             unknown |= ErrorCode.request_timed_out in fleeting
-            return None if fleeting else response
+            return None if fleeting else answer
 
         attempts = tenacity.AsyncRetrying(
-            retry=tenacity.retry_if_result(lambda response: response is None),
+            retry=tenacity.retry_if_result(lambda answer: answer is None),
             stop=tenacity.stop_before_delay(timeout_s),
             wait=tenacity.wait_fixed(RETRY_S),
             retry_error_callback=lambda _: None,
         )
-        return await attempts(attempt), unknown
+        answer: tuple[ResponsePayload, Offset] | None = await attempts(attempt)
+        if answer is None:
+            return Forwarded(None, unknown, Offset(0))
+        return Forwarded(answer[0], unknown, answer[1])
 
     async def _attempt(
         self, leader: int, envelope: EnvelopeRequest, request: RequestPayload, left_s: float
-    ) -> ResponsePayload | None:
-        """The controller's answer; None: this is no controller, or none is known. Raises
-        `NotSent`, `FateUnknown`."""
+    ) -> tuple[ResponsePayload, Offset] | None:
+        """The controller's answer, and the end of what it recorded; None: this is no controller, or
+        none is known. Raises `NotSent`, `FateUnknown`."""
         if leader < 0:
             return None
         try:
@@ -131,7 +146,8 @@ class Forwarder:
             self._note_refusal(leader, answer.error_code)
             return None
         self._refused.discard(leader)
-        return decode_response(request.__api_key__, request.__version__, answer.response_data)[1]
+        data = answer.response_data
+        return decode_response(request.__api_key__, request.__version__, data)[1], end_in(data)
 
     async def _answer(
         self, channel: Channel, envelope: EnvelopeRequest, leader: int, left_s: float

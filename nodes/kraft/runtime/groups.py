@@ -240,10 +240,10 @@ class Groups(Service):
         request = create_request([topic], timeout_ms)
         try:
             async with asyncio.timeout(timeout_ms / 1000):
-                response, _ = await self._forwarder.forward(request, timeout_ms / 1000)
+                told = await self._forwarder.forward(request, timeout_ms / 1000)
                 code = ErrorCode.request_timed_out
-                if isinstance(response, CreateTopicsResponse):
-                    code = response.topics[0].error_code
+                if isinstance(told.response, CreateTopicsResponse):
+                    code = told.response.topics[0].error_code
                 log.info("%s asked for: %s", OFFSETS_TOPIC, code.name)
                 if code in (ErrorCode.none, ErrorCode.topic_already_exists):
                     await self._made.wait()

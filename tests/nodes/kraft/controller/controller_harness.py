@@ -47,6 +47,7 @@ class Harness:
         self.token = 0
         self.barriers: list[int] = []
         self.answers: dict[int, Any] = {}
+        self.ends: dict[int, int] = {}
         self.decided: list[steps.Decided] = []
 
     # --- driving --------------------------------------------------------------------------
@@ -61,10 +62,11 @@ class Harness:
                     self.batches.append((base_offset, len(self.log)))
                 case steps.Confirm(token):
                     self.barriers.append(token)
-                case steps.Answer(token, response):
+                case steps.Answer(token, response, end_offset):
                     assert token not in self.answers, "answered twice"
                     encode_entity(response)
                     self.answers[token] = response
+                    self.ends[token] = end_offset
                 case steps.Decided():
                     self.decided.append(effect)
         if self.settle:

@@ -7,6 +7,7 @@ from admin_asks import (
     APPEND,
     ROOT,
     SECURED,
+    SET,
     acl_filter,
     ask_as,
     change,
@@ -74,3 +75,33 @@ def test_an_inactive_controller_says_so_in_each_shape(name):
     harness = Harness(authorizer=SECURED)
     response = ask_as(harness, ROOT, WRITES[name], ID)
     assert set(codes(response)) == {41}
+
+
+# --- what an answer says of the log -------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_an_answer_tells_where_the_log_has_what_was_done(harness, name):
+    """A retry's, too: the end as it is by then, which the first attempt's records are below."""
+    request = WRITES[name]
+    ask_as(harness, ROOT, request, ID)
+    assert harness.ends[harness.token] == len(harness.log)
+    recorded = len(harness.log)
+    harness.fail_over()
+    ask_as(harness, ROOT, request, ID)
+    assert recorded <= harness.ends[harness.token] <= len(harness.log)
+
+
+def test_an_answer_to_what_changed_nothing_says_so(harness):
+    """A success may: the value is what it was. So do a refusal, and who leads no longer."""
+    same = change("t", ("segment.bytes", SET, "1048576"))
+    ask_as(harness, ROOT, same)
+    assert harness.ends[harness.token] == len(harness.log)
+    assert set(codes(ask_as(harness, ROOT, same, ID))) == {0}
+    assert harness.ends[harness.token] == 0
+    assert 0 not in set(codes(ask_as(harness, ROOT, grow(("missing", 3)))))
+    assert harness.ends[harness.token] == 0
+    harness.settle = False
+    ask_as(harness, ROOT, grow(("t", 3)))
+    harness.fail_over()
+    assert harness.ends[harness.token] == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,10 @@ from kio.schema.errors import ErrorCode
 from kio.static.protocol import RequestPayload
 
 from nodes.kraft.controller.answers import make, refused
+from nodes.kraft.ids import Offset
 from nodes.kraft.runtime.admin import Admin
 from nodes.kraft.runtime.auto_topics import MOST
+from nodes.kraft.runtime.forwarding import Forwarded
 from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, Requester, ResourceType
 from nodes.kraft.wire.codec import request_schema
 
@@ -35,11 +36,10 @@ class FakeForwarder:
         request: RequestPayload,
         timeout_s: float,
         requester: Requester | None = None,
-        request_id: uuid.UUID | None = None,
-    ) -> tuple[Any, bool]:
+    ) -> Forwarded:
         self.sent.append((request, requester))
         await self.answer.wait()
-        return refused(request, ErrorCode.not_controller), False
+        return Forwarded(refused(request, ErrorCode.not_controller), False, Offset(0))
 
     def topics(self) -> list[tuple[str, int, int]]:
         return [

@@ -18,10 +18,11 @@ from kio.static.primitive import i8, i16, i32, i32Timedelta
 
 from nodes.kraft.broker import lifecycle
 from nodes.kraft.config import Config, from_settings
+from nodes.kraft.ids import Offset
 from nodes.kraft.net.channel import FateUnknown
 from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.runtime.data import DataPlane
-from nodes.kraft.runtime.forwarding import Forwarder
+from nodes.kraft.runtime.forwarding import Forwarded, Forwarder
 from nodes.kraft.runtime.membership import Membership
 from nodes.kraft.runtime.replica import Replica, Watcher
 from nodes.kraft.wire.heartbeats import BrokerHeartbeatResponse, BrokerState
@@ -193,7 +194,8 @@ def test_a_leader_that_hangs_up_is_not_asked_again_without_a_pause(
     async def main() -> None:
         monkeypatch.setattr("nodes.kraft.net.channel.Channel.call", hang_up)
         forwarder = Forwarder(config_in(tmp_path), lambda: 1)
-        assert await forwarder.forward(create("a"), 0.3) == (None, True)
+        told = await forwarder.forward(create("a"), 0.3)
+        assert told == Forwarded(None, unknown=True, end_offset=Offset(0))
 
     asyncio.run(main())
     assert 2 <= attempts <= 7

@@ -24,15 +24,18 @@ from kio.static.primitive import i16, i32, i32Timedelta
 
 from nodes.kraft.config import Config, from_settings
 from nodes.kraft.controller.answers import blank, item_result, items_response, refused
+from nodes.kraft.ids import Offset
 from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
 from nodes.kraft.runtime.admin import time_to_forward_s, too_large
-from nodes.kraft.runtime.forwarding import Forwarder
+from nodes.kraft.runtime.forwarding import Forwarded, Forwarder
 from nodes.kraft.security.authorizer import Requester
 from nodes.kraft.security.principal import Principal
 from nodes.kraft.wire.codec import decode_entity, encode_response
 from nodes.kraft.wire.codes import codes
-from nodes.kraft.wire.forwarding import ForwardedPrincipal, host_of
+from nodes.kraft.wire.forwarding import ForwardedPrincipal, end_in, host_of, with_end
 
+END = Offset(77)
+"""Below it is what the controller says that it recorded."""
 NONE, REFUSED, TIMED_OUT = ErrorCode.none, ErrorCode.not_controller, ErrorCode.request_timed_out
 
 
@@ -96,10 +99,10 @@ def forward(
             raise line
         if isinstance(line, ErrorCode):
             return EnvelopeResponse(error_code=line)
-        data = encode_response(line, correlation_id=0)
+        data = with_end(encode_response(line, correlation_id=0), END)
         return EnvelopeResponse(error_code=NONE, response_data=data)
 
-    async def main() -> tuple[Any, bool]:
+    async def main() -> Forwarded:
         forwarder = Forwarder(config_in(directory), leader_id)
         try:
             return await forwarder.forward(REQUEST, timeout_s, requester)
@@ -107,8 +110,9 @@ def forward(
             forwarder.close()
 
     monkeypatch.setattr(Channel, "call", call)
-    response, unknown = asyncio.run(main())
-    return response, unknown, sent
+    told = asyncio.run(main())
+    assert (told.end_offset == END) == (told.response is not None)
+    return told.response, told.unknown, sent
 
 
 @pytest.mark.parametrize(
@@ -207,20 +211,20 @@ def test_a_controller_that_hangs_is_left_when_another_one_leads(
     async def call(channel: Channel, _: EnvelopeRequest, timeout_s: float) -> Any:
         asked.append(led_by[0])
         if len(asked) > 1:
-            data = encode_response(answered(NONE, NONE), correlation_id=0)
+            data = with_end(encode_response(answered(NONE, NONE), correlation_id=0), END)
             return EnvelopeResponse(error_code=NONE, response_data=data)
         asyncio.get_running_loop().call_later(0.3, led_by.append, 2)
         asyncio.get_running_loop().call_later(0.3, led_by.pop, 0)
         await asyncio.sleep(timeout_s)
         raise FateUnknown("no answer in time")
 
-    async def main() -> tuple[Any, bool]:
+    async def main() -> Forwarded:
         forwarder = Forwarder(config_in(tmp_path), lambda: led_by[0])
         return await forwarder.forward(REQUEST, 30.0)
 
     monkeypatch.setattr(Channel, "call", call)
-    response, unknown = asyncio.run(main())
-    assert (list(codes(response)), unknown, asked) == ([0, 0], True, [1, 2])
+    told = asyncio.run(main())
+    assert (list(codes(told.response)), told.unknown, asked) == ([0, 0], True, [1, 2])
 
 
 @pytest.mark.parametrize("host", ["10.0.0.1", "::1", ""])
@@ -241,3 +245,8 @@ def test_a_request_of_the_broker_itself_names_nobody(
     _, _, (sent,) = forward(tmp_path, monkeypatch, [answered(NONE, NONE)])
     principal = decode_entity(ForwardedPrincipal, sent.request_principal or b"")
     assert (principal.type, principal.name, sent.client_host_address) == ("", "", b"")
+
+
+def test_an_answer_that_says_nothing_of_the_log() -> None:
+    with pytest.raises(ValueError, match="7 bytes"):
+        end_in(b"1234567")

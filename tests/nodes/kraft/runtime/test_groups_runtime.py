@@ -17,7 +17,9 @@ from nodes.kraft.controller.answers import NO_THROTTLE, item_schema, make, schem
 from nodes.kraft.group import api
 from nodes.kraft.group.config import OFFSETS_TOPIC, partition_of
 from nodes.kraft.group.records import encode_changes
+from nodes.kraft.ids import Offset
 from nodes.kraft.metadata.image import apply
+from nodes.kraft.runtime.forwarding import Forwarded
 from nodes.kraft.runtime.groups import Groups
 from nodes.kraft.wire.codec import request_schema
 from nodes.kraft.wire.heartbeats import BrokerState
@@ -53,7 +55,7 @@ class Forwarder:
             replication_factor=3,
             configs=None,
         )
-        return schema(throttle_time=NO_THROTTLE, topics=(topic,)), False
+        return Forwarded(schema(throttle_time=NO_THROTTLE, topics=(topic,)), False, Offset(0))
 
 
 class Bench:

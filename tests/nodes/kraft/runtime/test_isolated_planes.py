@@ -20,7 +20,7 @@ from test_two_planes import started
 
 from nodes.kraft.config import CONTROL_QUEUE_CAPACITY, from_settings
 from nodes.kraft.net.channel import Channel, FateUnknown
-from nodes.kraft.runtime.forwarding import MAX_UNDER_WAY, Forwarder
+from nodes.kraft.runtime.forwarding import MAX_UNDER_WAY, Forwarded, Forwarder
 from nodes.kraft.server import Node
 from nodes.kraft.wire.codec import encode_request, frame
 from nodes.kraft.wire.debug import DescribeNodeRequest
@@ -255,7 +255,7 @@ def test_a_flood_of_forwarded_requests_takes_few_places_of_the_controller(
 
     monkeypatch.setattr(Channel, "call", call)
 
-    async def main() -> list[tuple[Any, bool]]:
+    async def main() -> list[Forwarded]:
         forwarder = Forwarder(Both(tmp_path).node.config, lambda: 1)
         request = DeleteTopicsRequest(topics=(), timeout=SECOND)
         waits = [forwarder.forward(request, 0.15) for _ in range(10 * MAX_UNDER_WAY)]
@@ -263,5 +263,5 @@ def test_a_flood_of_forwarded_requests_takes_few_places_of_the_controller(
 
     outcomes = asyncio.run(main())
     assert most == MAX_UNDER_WAY
-    unknown = sum(unknown for _, unknown in outcomes)
+    unknown = sum(told.unknown for told in outcomes)
     assert unknown == MAX_UNDER_WAY, "the others' requests never left"
