@@ -23,6 +23,8 @@ offset must be in the answer, whenever the two happened. The clauses:
    can be (`folds.told_logs`).
 12. Leaders tell of producers that wrote to the partition, and as far as they did
    (`folds.told_producers`).
+13. What any replica gives is judged as a fetch is; in the end each in sync gives all
+   (`folds.replica_reads`).
 
 acks=0 and acks=1 promise no place: their offsets count only once they are read. Topics that had
 one name are judged apart (`folds.topic_ids`), and so is what was before all brokers lost power at
@@ -58,6 +60,7 @@ from checkers.folds.observations import with_observations
 from checkers.folds.peace import Upset
 from checkers.folds.power_losses import apart, power_losses
 from checkers.folds.reassigned import MOVES
+from checkers.folds.replica_reads import OF_REPLICAS, gave_all, given_by_replicas, of_replicas
 from checkers.folds.told_logs import LOGS, READS, by_key, told_sizes
 from checkers.folds.told_producers import PRODUCERS, told_producers
 from checkers.folds.topic_ids import LIVES, by_topic_id, topic_lives, topic_of
@@ -72,7 +75,7 @@ from framework.plugins.checker import CLIENTS, LEDGER, Clause, Count, Finding
 from framework.verdict import Verdict
 
 DATA: Final = ("produce", "fetch", "list-offsets", "seek", "delete-records")
-FS: Final = (*DATA, PRODUCERS, LOGS, *READS, *MOVES, *LIVES, OF_TOPICS, OF_BROKERS)
+FS: Final = (*DATA, OF_REPLICAS, PRODUCERS, LOGS, *READS, *MOVES, *LIVES, OF_TOPICS, OF_BROKERS)
 LOST_POWER: Final = "brokers lost power, and with it what they had told of"
 NO_SIZE: Final = "no broker told how large its log is"
 NO_PRODUCER: Final = "no leader told of a producer"
@@ -174,6 +177,17 @@ TOLD_PRODUCERS: Final = Clause(
     blind="what is told too low before the end; who wrote what was deleted; what lay before "
     "brokers lost power",
 )
+REPLICAS: Final = Clause(
+    name="replicas",
+    says="What a replica gives, leader or not, is what stands there, with nothing left out; in "
+    "the end each in sync gives all, to the end that final fetches reached",
+    compares="replicas in sync in the end that gave the last record that there is",
+    floor=2,
+    because="this run needs all of them: a partition of two replicas has as many",
+    sources=(CLIENTS, LEDGER),
+    blind="what lies before the last 2,000 records, or on other partitions than the first eight; "
+    "replicas out of sync that give nothing",
+)
 CLAUSES: Final = (
     ONE_VALUE,
     KEPT,
@@ -184,6 +198,7 @@ CLAUSES: Final = (
     DELETED,
     TOLD_SIZES,
     TOLD_PRODUCERS,
+    REPLICAS,
 )
 
 
@@ -238,10 +253,11 @@ def partition_data(events: RunEvents) -> Outcome:
     operations = events.operations
     produces = [each for each in operations if each.f == "produce"]
     fetches = [fetch_of(each) for each in operations if each.f == "fetch" and each.ok]
+    given = given_by_replicas(operations)
     acknowledged, unplaced = list(acknowledged_by(produces)), list(unplaced_by(produces))
     read = [
         Claim(offset, value, fetch.operation)
-        for fetch in fetches
+        for fetch in (*fetches, *given)
         for offset, value in fetch.records
     ]
     last = last_read(fetches)
@@ -254,11 +270,11 @@ def partition_data(events: RunEvents) -> Outcome:
     late = [each for each in fetches if each.records and fetched(each.operation).get("log_start")]
     findings = [
         *_one_value(acknowledged, read),
-        *_missing(acknowledged, read, fetches),
+        *_missing(acknowledged, read, [*fetches, *given]),
         *_one_offset(produces, acknowledged, read),
         *_polls(operations),
         *_written(produces, read),
-        *_within_answer(fetches),
+        *_within_answer([*fetches, *given]),
         *(replace(each, clause=LIMITS.name) for each in goes_back(limits)),
         *(
             replace(each, clause=LIMITS.name)
@@ -299,7 +315,7 @@ def partition_data(events: RunEvents) -> Outcome:
     }
     counts: dict[str, Count] = {
         ONE_VALUE.name: len(acknowledged) + len(read) - len(offsets_of(acknowledged, read)),
-        KEPT.name: covered_by(acknowledged, read, fetches),
+        KEPT.name: covered_by(acknowledged, read, [*fetches, *given]),
         READABLE.name: (
             len(acknowledged) - len(unread) + len(unplaced) - len(nowhere),
             len(acknowledged) + len(unplaced),
@@ -310,12 +326,14 @@ def partition_data(events: RunEvents) -> Outcome:
         DELETED.name: told + len(late) or "no log began late, and no delete was known to anybody",
         TOLD_SIZES.name: sizes,
         TOLD_PRODUCERS.name: producers,
+        REPLICAS.name: gave_all(events, _key(events), given, last),
     }
     if deleted:
         counts[READABLE.name] = "the topic may have been deleted"
     elif not (acknowledged or unplaced):
         asked = never_acknowledged(produces)
         counts[READABLE.name] = 0 if asked else "nothing was acknowledged"
+    findings = list(of_replicas(findings, given, REPLICAS.name))
     outcome = weighed(counts, findings, figures, part=True)
     if outcome.verdict is Verdict.VALID and unread:
         return replace(outcome, verdict=Verdict.UNKNOWN, note=_why_unread(unread))
@@ -567,10 +585,10 @@ def _ends(operations: Iterable[Operation], end: int) -> Iterator[Finding]:
         reported = None
         if operation.f == "list-offsets":
             reported = log_answer(operation).get("offset")
-        elif operation.f == "fetch":
+        elif operation.f in ("fetch", OF_REPLICAS):
             reported = fetched(operation).get("high_watermark")
         if isinstance(reported, int) and reported > end:
-            what = "a high watermark of" if operation.f == "fetch" else "the offset"
+            what = "the offset" if operation.f == "list-offsets" else "a high watermark of"
             yield finding(
                 f"operation {operation.index} ({operation.f}) was told {what} {reported}; the "
                 f"partition ends at {end}",
@@ -586,8 +604,7 @@ def _reports(events: RunEvents) -> tuple[Count, Count, list[Finding]]:
     """Of one partition: what was compared of sizes and of producers, and what is wrong."""
     if power_losses(each.entries for each in events.faults):
         return LOST_POWER, LOST_POWER, []
-    keys = (str(each.key) for each in events.operations if each.f in (*DATA, LOGS, PRODUCERS))
-    sizes, of_sizes = told_sizes(events, next(keys, "/0"))
+    sizes, of_sizes = told_sizes(events, _key(events))
     producers, of_producers = told_producers(events)
     findings = [
         *(replace(each, clause=TOLD_SIZES.name) for each in of_sizes),
@@ -604,6 +621,12 @@ def _in_vain(events: RunEvents, f: str) -> bool:
     """Whether nobody answered, though it was asked often enough."""
     asked = [each for each in events.operations if each.f == f]
     return len(asked) >= IN_VAIN and not any(each.ok for each in asked)
+
+
+def _key(events: RunEvents) -> str:
+    """The partition whose operations these are."""
+    of_partition = (*DATA, OF_REPLICAS, LOGS, PRODUCERS)
+    return next((str(each.key) for each in events.operations if each.f in of_partition), "/0")
 
 
 class PartitionData(RunChecker):

@@ -14,7 +14,8 @@ Every other topic, the first among them, asks for two in-sync replicas where it 
 have acknowledged there no single broker can lose. On the others the last replica goes on alone.
 
 Every few seconds a broker is asked how large its logs are, or a leader who produces to its
-partition, where the system tells such things; in the end each is.
+partition, where the system tells such things; in the end each is. Then brokers are asked for what
+they have of partitions, too, whether they lead them or not, where the system's replicas tell that.
 
 Where a flood is asked for, brokers are sent produces without pause beside that, to a topic of its
 own: for some seconds, then for as long not, in turns, so that both stand side by side in a run.
@@ -45,6 +46,7 @@ from framework.plugins.capabilities import (
     DATA_FLOODS,
     ELECTIONS,
     REASSIGNMENTS,
+    REPLICA_READS,
     REPLICA_REPORTS,
 )
 from framework.plugins.outcomes import NEEDLESS, OUT_OF_RANGE, PRESENT
@@ -69,6 +71,7 @@ from workloads.kafka.operations.reports import LogDirs
 from workloads.kafka.operations.topics import CreateTopic
 from workloads.kafka.roles import BROKER, brokers
 from workloads.options import at_least
+from workloads.replica_reads import replica_reads
 
 CONSUMERS: Final = ("a", "b", "c")
 FINAL_CONSUMER: Final = "final"
@@ -204,17 +207,19 @@ class Log(KafkaWorkload):
     def final_generator(self, options: WorkloadOptions) -> Generator:
         """All of every partition, and the topics, once no replicas are being changed, and leaders
         that were just elected know what is committed: until then they tell no latest offset
-        (KIP-207), and give too little to who fetches. Then what brokers tell of their replicas, the
-        sizes of logs twice: one answer may be lost."""
+        (KIP-207), and give too little to who fetches. Then what each broker has of them, and what
+        brokers tell of their replicas, the sizes of logs twice: one answer may be lost."""
         peace: list[Generator] = [AtRest()] if self._movable(options) else []
         if self._elects(options):
             latest = ListOffsets("latest").to_json()
             peace.append(FinalReads(names=self._keys, f="list-offsets", value=latest))
         keys, reporters = self._options.keys, _reporters(options)
+        compared = keys if REPLICA_READS in options.capabilities else ()
         return phases(
             *peace,
             final_fetches(keys),
             super().final_generator(options),
+            replica_reads(compared, brokers(options.nodes)),
             *(_log_dirs(keys, node) for node in reporters * 2),
             FinalReads(names=lambda: keys if reporters else (), f="producers"),
         )

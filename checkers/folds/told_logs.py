@@ -60,7 +60,7 @@ def told_sizes(events: RunEvents, key: str) -> tuple[list[int], list[Finding]]:
     )
     if not answers:
         return [], []
-    replicas = _Replicas.of(events, key)
+    replicas = Replicas.of(events, key)
     sent = sorted(each.index for each in events.operations if each.f == "produce")
     findings = [
         found
@@ -78,7 +78,7 @@ def told_sizes(events: RunEvents, key: str) -> tuple[list[int], list[Finding]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Replicas:
+class Replicas:
     """`first`: those that the partition was created with, where somebody showed them before others
     were wanted. `asked`: when others were, and `wanted`, all up to then. `in_sync`: in the end, as
     a read showed it that ended at `since`; none, where something may still have moved."""
@@ -90,7 +90,7 @@ class _Replicas:
     since: float
 
     @classmethod
-    def of(cls, events: RunEvents, key: str) -> "_Replicas":
+    def of(cls, events: RunEvents, key: str) -> "Replicas":
         reads = list(_shown(events.operations, key))
         moves = wishes_of(events.operations).get(key, ())
         created = (
@@ -148,7 +148,7 @@ def _at_rest(operations: Iterable[Operation], moves: Sequence[Wish]) -> float:
 # --- what is wrong ------------------------------------------------------------------------
 
 
-def _wrong(answer: Operation, broker: int, replicas: _Replicas, sent: int) -> Iterator[Finding]:
+def _wrong(answer: Operation, broker: int, replicas: Replicas, sent: int) -> Iterator[Finding]:
     """At any time. `sent`: so many values were, by then."""
     logs, may_have = logs_told(answer), replicas.may_have(answer)
     if len(logs) > 1 or any(each.get("future") for each in logs):

@@ -25,6 +25,7 @@ FORMATTED_DISKS: Final = "formatted-disks"
 CHANGING_VOTERS: Final = "changing-voters"
 TOLD_CONTROLLERS: Final = "told-controllers"
 REPLICA_REPORTS: Final = "replica-reports"
+REPLICA_READS: Final = "replica-reads"
 CAPABILITIES: Final[Mapping[str, str]] = {
     "kafka-topics": "topics that Kafka's protocol creates, deletes and lists",
     "topic-configs": "topics that are created with a configuration, which brokers show",
@@ -46,6 +47,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     CHANGING_VOTERS: "voters that administrators add and remove while the cluster runs",
     TOLD_CONTROLLERS: "controllers that tell anybody which controllers there are, and where",
     REPLICA_REPORTS: "brokers that tell of their logs, and of who produces to them",
+    REPLICA_READS: "replicas that give whoever compares them what they have that is committed",
     "groups": "consumer groups",
     KEPT_GROUPS: "consumer groups that last, also with nobody in them and nothing committed",
     "transactions": "transactions of producers",

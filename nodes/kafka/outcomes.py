@@ -47,6 +47,7 @@ OUTCOMES: Final = OutcomeTable(
             "describe-broker-configs",
             "metadata",
             "fetch",
+            "replica-fetch",
             "list-offsets",
             "log-dirs",
             "producers",

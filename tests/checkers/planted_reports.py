@@ -1,4 +1,5 @@
-"""Runs in which brokers tell of their replicas: how large logs are, and who wrote to them."""
+"""Runs in which brokers tell of their replicas: how large logs are, who wrote to them, what is in
+them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -47,6 +48,14 @@ class Reported(Story):
         result = [dict(zip(names, each, strict=True)) for each in told]
         return self.op("producers", KEY, None, result, node="b1")
 
+    def gives(self, node: str, *values: int, begin: int = 0, **more: Any) -> Operation:
+        """What it has of the partition, from `begin` on: as values, each at the next offset."""
+        records = [[begin + number, value] for number, value in enumerate(values)]
+        end = begin + len(values)
+        told = {"records": records, "high_watermark": end, "log_start": 0, "position": end}
+        asked = {"from": begin}
+        return self.op("replica-fetch", KEY, asked, {**told, **more}, node=node)
+
     def move(self, *replicas: int, **more: Any) -> Operation:
         return self.op("reassign", KEY, {"replicas": list(replicas)}, None, **more)
 
@@ -86,6 +95,7 @@ def reported() -> Reported:
 def told_all(story: Reported) -> Reported:
     """Of two in sync."""
     for node in ("b1", "b2"):
+        story.gives(node, *range(story.written))
         story.sizes(node, story.written * BATCH)
     story.sizes("b3")
     story.producers((7, 3, story.written - 1))
@@ -200,3 +210,53 @@ def a_producer_is_forgotten(story: Reported) -> None:
 @REPORTS.violation("b1 knows producer 7 as far as 3, and had acknowledged its sequence number 4")
 def a_producer_is_further_than_its_partition_knows(story: Reported) -> None:
     story.producers((7, 3, 3))
+
+
+# --- what replicas give
+
+REPLICAS = Plants(whole)
+
+
+@REPLICAS.violation("offset 4 holds 4 by operation", "and 3 by operation")
+def a_replica_has_another_value(story: Reported) -> None:
+    story.gives("b2", 3, begin=4)
+
+
+@REPLICAS.violation("value 2 was acknowledged at offset 2", "passed it")
+def a_replica_lacks_a_record_in_the_middle(story: Reported) -> None:
+    story.gives("b2", records=[[0, 0], [1, 1], [3, 3], [4, 4]], position=5)
+
+
+@REPLICAS.violation("read 99 at offset 5, which nobody produced")
+def a_replica_has_what_nobody_wrote(story: Reported) -> None:
+    story.gives("b3", 99, begin=5)
+
+
+@REPLICAS.violation("read 5 at offset 5; operation", "had failed with X")
+def a_replica_has_what_was_refused(story: Reported) -> None:
+    story.sent(type="fail", error="X")
+    story.gives("b2", 5, begin=5)
+
+
+@REPLICAS.violation("value 5 was read at offset 5", "the partition ends at 5")
+def a_replica_has_more_than_its_leader(story: Reported) -> None:
+    """It was never cut off: nobody knows whether it was written."""
+    story.sent(type="info", error="X")
+    story.gives("b2", 5, begin=5)
+
+
+@REPLICAS.violation("(replica-fetch) was told a high watermark of 9; the partition ends at 5")
+def a_replica_knows_more_to_be_committed_than_there_is(story: Reported) -> None:
+    story.gives("b2", *range(5), high_watermark=9)
+
+
+@REPLICAS.violation("was given the offsets [1, 0]")
+def a_replica_gives_records_in_another_order(story: Reported) -> None:
+    story.gives("b2", records=[[1, 1], [0, 0]], position=2)
+
+
+@REPLICAS.violation("offset 5 holds 5 by operation", "and 6 by operation", on=reported)
+def two_replicas_differ_where_nobody_else_looks(story: Reported) -> None:
+    for value in (5, 6):
+        story.sent(type="info", error="X")
+        story.gives("b1" if value == 5 else "b2", value, begin=5)

@@ -10,8 +10,8 @@ from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judging import judged
-from planted_reports import REPORTS
-from planted_runs import MS, OTHER, TOPIC, Story, assert_invalid, assert_valid
+from planted_reports import REPLICAS, REPORTS
+from planted_runs import MS, NODES, OTHER, TOPIC, Story, assert_invalid, assert_valid
 
 from checkers.partition_data import IN_ORDER, IN_VAIN, TRIES, PartitionData, partition_data
 from framework.checking.keyed import Outcome
@@ -122,6 +122,7 @@ def test_what_is_compared() -> None:
         "deleted": "no log began late, and no delete was known to anybody",
         "sizes": "no broker told how large its log is",
         "producers": "no leader told of a producer",
+        "replicas": "no replica was asked",
     }
 
 
@@ -212,7 +213,20 @@ def clean_run() -> Data:
         story.op("log-dirs", None, {"keys": ["t/1"]}, [log], node="b1")
         known = {"id": 7, "epoch": 0, "last": 1}
         story.op("producers", "t/1", None, [known], node="b1")
-    return ended(story)
+    return compared(ended(story))
+
+
+def compared(story: Data) -> Data:
+    """Its two replicas give in the end what is in them."""
+    story.plan = {"nodes": dict(NODES)}
+    story.final()
+    state = {"partition": 0, "leader": 4, "leader_epoch": 0, "replicas": [4, 5], "isr": [4, 5]}
+    story.op("describe", "t", None, {"topic_id": TOPIC, "partitions": [state]})
+    records = [[0, 10], [1, 11], [2, 13], [3, 14], [4, 17], [5, 17]]
+    told = {"records": records, "high_watermark": 6, "log_start": 0, "position": 6}
+    for node in ("b1", "b2"):
+        story.op("replica-fetch", KEY, {"from": 0}, told, node=node)
+    return story
 
 
 PLANTED = Plants.of(
@@ -329,6 +343,7 @@ UNREADABLE = Plants.of(
 )
 PLANTED.update(UNREADABLE)
 PLANTED.update(REPORTS)
+PLANTED.update(REPLICAS)
 
 
 def tried_once(story: Data) -> None:

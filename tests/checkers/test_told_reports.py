@@ -1,5 +1,5 @@
-"""What brokers tell of their replicas (folds `told_logs`, `told_producers`): what looks alike and
-is right, what is not judged, and how much is compared."""
+"""What brokers tell of their replicas (folds `told_logs`, `told_producers`, `replica_reads`): what
+looks alike and is right, what is not judged, and how much is compared."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,10 +8,22 @@ from typing import Any
 import pytest
 from contract import Plants
 from judging import clause_of, judged
-from planted_reports import BATCH, KEY, REPORTS, Reported, moved, reported, told_all, whole
+from planted_reports import (
+    BATCH,
+    KEY,
+    REPLICAS,
+    REPORTS,
+    Reported,
+    moved,
+    reported,
+    told_all,
+    whole,
+)
 from planted_runs import TOPIC
 
+from checkers.folds.replica_reads import NOT_ASKED, NOT_KNOWN
 from checkers.partition_data import LOST_POWER, NO_PRODUCER, NO_SIZE, PartitionData
+from checkers.partition_data import REPLICAS as REPLICAS_CLAUSE
 from framework.checking.clauses import ClauseResult
 from framework.verdict import Verdict
 
@@ -24,6 +36,10 @@ def sizes(story: Reported) -> ClauseResult:
 
 def producers(story: Reported) -> ClauseResult:
     return clause_of(judged(CHECKER, story), "producers")
+
+
+def replicas(story: Reported) -> ClauseResult:
+    return clause_of(judged(CHECKER, story), "replicas")
 
 
 def findings(story: Reported) -> list[str]:
@@ -44,6 +60,7 @@ def test_what_is_compared() -> None:
     # Three brokers twice, and the two in sync once more; a producer twice, and once more.
     assert (sizes(story).compared, producers(story).compared) == (8, 3)
     assert sizes(story).verdict is producers(story).verdict is Verdict.VALID
+    assert (replicas(story).compared, replicas(story).floor) == (2, 2)
 
 
 def test_where_nobody_asks_there_is_no_occasion() -> None:
@@ -52,6 +69,7 @@ def test_where_nobody_asks_there_is_no_occasion() -> None:
         story.sent()
     assert sizes(story).verdict is None and sizes(story).note == NO_SIZE
     assert producers(story).verdict is None and producers(story).note == NO_PRODUCER
+    assert replicas(story).verdict is None and replicas(story).note == NOT_ASKED
 
 
 LOOK_ALIKES = Plants(whole, Verdict.VALID)
@@ -458,3 +476,90 @@ def test_a_producer_of_one_record_is_known_until_that_may_be_deleted(
     story.ends(begin=before)
     story.producers((7, 3, 4))
     assert any("knows producer 8 not at all" in each for each in findings(story)) == known
+
+
+# --- what replicas give -------------------------------------------------------------------
+
+
+@LOOK_ALIKES.violation()
+def a_replica_hears_late_what_is_committed(story: Reported) -> None:
+    """And begins where records were deleted elsewhere already, or has lost them itself."""
+    story.gives("b2", 0, 1, high_watermark=2)
+    story.gives("b2", 3, 4, begin=3, log_start=3)
+    story.gives("b2", records=[[2, 2]], position=3, log_start=2)
+
+
+@LOOK_ALIKES.violation()
+def who_is_no_replica_refuses(story: Reported) -> None:
+    story.op("replica-fetch", KEY, {"from": 0}, type="fail", error="X", node="b3")
+
+
+@LOOK_ALIKES.violation()
+def who_was_a_replica_still_gives_what_it_has(story: Reported) -> None:
+    story.gives("b3", 0, 1, 2)
+
+
+@LOOK_ALIKES.violation()
+def a_replica_gives_nothing_once_it_gave_all(story: Reported) -> None:
+    story.gives("b2", begin=5)
+
+
+def given(*nodes: str, isr: tuple[int, ...] = (4, 5)) -> Reported:
+    """The end, in which these give all."""
+    story = reported().ends(*isr)
+    for node in nodes:
+        story.gives(node, *range(5))
+    return story
+
+
+@pytest.mark.parametrize("silent", [(), (0, 1, 2, 3), "refuses", "no word"])
+def test_a_replica_in_sync_that_does_not_give_all_is_not_passed_over(silent: Any) -> None:
+    """Nobody is accused: it may not have heard yet. But nothing shows that it has it."""
+    story = given("b1")
+    if silent == "refuses":
+        story.op("replica-fetch", KEY, {"from": 0}, type="fail", error="X", node="b2")
+    elif silent != "no word":
+        story.gives("b2", *silent)
+    found = replicas(story)
+    assert (found.verdict, found.compared, found.floor) == (Verdict.UNKNOWN, 1, 2)
+
+
+def test_who_is_not_in_sync_need_not_give_all() -> None:
+    """What is not enough alone is enough beside another partition."""
+    story = given("b1", isr=(4,))
+    assert (replicas(story).compared, replicas(story).floor) == (1, REPLICAS_CLAUSE.floor)
+
+
+def test_what_was_given_before_it_was_shown_who_is_in_sync_does_not_count() -> None:
+    story = reported()
+    for node in ("b1", "b2"):
+        story.gives(node, *range(5))
+    assert replicas(story.ends()).compared == 0
+
+
+def test_without_an_end_nobody_knows_what_all_is() -> None:
+    story = reported()
+    story.final()
+    story.read()
+    story.gives("b1", *range(5))
+    assert (replicas(story).verdict, replicas(story).note) == (None, NOT_KNOWN)
+    unsettled = reported()
+    unsettled.gives("b1", *range(5))
+    assert replicas(unsettled).note == NOT_KNOWN
+
+
+@pytest.mark.parametrize("name", REPLICAS)
+def test_what_is_planted_in_a_replica_breaks_this_clause_alone(name: str) -> None:
+    found = judged(CHECKER, REPLICAS[name].story()).findings
+    assert {each.clause for each in found} == {REPLICAS_CLAUSE.name}
+
+
+def test_what_a_replica_gives_is_this_clauses_and_what_others_are_given_is_not() -> None:
+    story = given("b1", "b2")
+    story.gives("b2", 3, begin=4)
+    assert {each.clause for each in judged(CHECKER, story).findings} == {"replicas"}
+    story = given("b1", "b2")
+    told = {"records": [[4, 3]], "high_watermark": 5, "log_start": 0, "position": 5}
+    story.op("fetch", KEY, {"consumer": "a", "from": 4}, told)
+    found = {each.clause for each in judged(CHECKER, story).findings}
+    assert found == {"one-value"}

@@ -10,7 +10,7 @@ from histories import pairs
 
 from framework.generators import Context, clients, simulate, stagger
 from framework.history.event import Event
-from framework.plugins.capabilities import ELECTIONS, REASSIGNMENTS, REPLICA_REPORTS
+from framework.plugins.capabilities import ELECTIONS, REASSIGNMENTS, REPLICA_READS, REPLICA_REPORTS
 from framework.plugins.outcomes import NEEDLESS, OUT_OF_RANGE, PRESENT
 from framework.plugins.system import NodeSpec
 from framework.plugins.workload import WorkloadOptions
@@ -506,6 +506,32 @@ def test_in_the_end_all_are_asked_of_their_replicas() -> None:
 @pytest.mark.parametrize("final", [False, True])
 def test_a_system_that_tells_nothing_of_replicas_is_not_asked(final: bool) -> None:
     assert reporting("data-plane", final=final) == []
+
+
+@pytest.mark.parametrize("capability", [REPLICA_READS, REPLICA_REPORTS])
+def test_in_the_end_each_broker_is_asked_for_its_replicas_where_they_answer(
+    capability: str,
+) -> None:
+    log = ReferenceLog()
+    log.logs = defaultdict(list, {key: [1, 2, 3] for key in KEYS})
+
+    def completion(invoked: Event, n: int) -> tuple[int, Event]:
+        if invoked.f in ("log-dirs", "producers", "describe", "metadata"):
+            return 10**7, replace(invoked, type="fail", value=None, error=("X", ""))
+        if invoked.f == "replica-fetch":
+            told = {"records": [], "high_watermark": 3, "log_start": 0, "position": 3}
+            return 10**7, replace(invoked, type="ok", value=told)
+        return log(invoked, n)
+
+    generator = clients(Log().final_generator(movable(BROKERS, capability)))
+    history = simulate(generator, threads=3, completion=completion, max_ops=10**4)
+    asked = [each for each in history if each.f == "replica-fetch" and each.type == "invoke"]
+    every = {(node, key) for node in ("b4", "b5", "b6") for key in KEYS}
+    assert {(each.node, each.key) for each in asked} == (
+        every if capability == REPLICA_READS else set()
+    )
+    last = max((each.time for each in history if each.f == "fetch"), default=0)
+    assert all(each.time > last for each in asked), "before the final reads"
 
 
 def test_the_seed_fixes_the_schedule() -> None:

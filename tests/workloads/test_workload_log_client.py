@@ -50,6 +50,7 @@ class Broker:
         self.batches: list[bytes] = []
         self.producers = 0
         self.fetch_codes: list[int] = []
+        self.fetches: list[Any] = []
         self.delete_codes: list[Any] = []
         self.deleted: list[int] = []
         self.created: list[Any] = []
@@ -144,6 +145,7 @@ class Broker:
         return written.DescribeProducersResponse(throttle_time=NO_THROTTLE, topics=(topic,))
 
     def FetchRequest(self, request: Any) -> Any:
+        self.fetches.append(request)
         code = self.fetch_codes.pop(0) if self.fetch_codes else 0
         partition = make(
             fetched.PartitionData,
@@ -383,6 +385,32 @@ def test_a_fetch_reads_and_says_how_far_it_is(client: LogClient) -> None:
         "leader_epoch": 3,
         "topic_id": str(TOPIC_ID),
     }
+
+
+def test_a_replica_is_asked_as_who_compares_replicas_does() -> None:
+    """The one that the operation names, once, whoever leads (Kafka's `DEBUGGING_CONSUMER_ID`)."""
+    brokers = [Broker(), Broker()]
+    with clients(*brokers) as make_client:
+        client = make_client()
+        asked = Invocation(process=0, f="replica-fetch", key=KEY, value={"from": 0}, node="b2")
+        done = client.invoke(asked)
+        assert (done.type, done.node) == ("ok", "b2")
+        assert done.value == {
+            "records": [[0, 77]],
+            "high_watermark": 1,
+            "log_start": 0,
+            "position": 1,
+            "topic_id": str(TOPIC_ID),
+        }
+        (request,) = brokers[1].fetches
+        (partition,) = request.topics[0].partitions
+        assert (request.replica_id, partition.current_leader_epoch) == (-2, -1)
+        assert client.invoke(read("fetch", consumer="a", **{"from": 0})).node == "b1"
+        assert [each.replica_id for each in brokers[0].fetches] == [-1]
+        brokers[1].fetch_codes = [6, 0]
+        refused = client.invoke(asked)
+        assert (refused.type, refused.error) == ("fail", ("NOT_LEADER_OR_FOLLOWER", ""))
+        client.close()
 
 
 def test_a_fetch_looks_for_the_leader_again(client: LogClient, broker: Broker) -> None:

@@ -44,6 +44,8 @@ from workloads.kafka.log_messages import (
     produce_answer,
     produce_request,
     producer_id_request,
+    replica_fetch_answer,
+    replica_fetch_request,
 )
 from workloads.kafka.messages import name_of
 from workloads.kafka.operations.partitions import DeleteRecords, Produce
@@ -54,6 +56,7 @@ from workloads.kafka.system import ExtraBroker, system_of
 
 OF_LEADERS: Final = ("produce", "fetch", "list-offsets", "delete-records", "producers")
 """Operations that are for whoever leads a partition."""
+OF_REPLICA: Final = "replica-fetch"
 SEARCH_S: Final = 3.0
 """No new attempt later than this after the operation began."""
 ATTEMPT_S: Final = 2.0
@@ -143,6 +146,8 @@ class LogClient:
             return self._topics.invoke(
                 replace(invocation, value=self._placed(invocation).to_json())
             )
+        if invocation.f == OF_REPLICA:
+            return self._of_replica(invocation)
         if invocation.f not in OF_LEADERS:
             return self._topics.invoke(invocation)
         retrying = tenacity.Retrying(
@@ -179,6 +184,16 @@ class LogClient:
         turns = [(first + number) % len(ids) for number in range(count)]
         placed = [tuple((ids[turn:] + ids[:turn])[: asked.replication]) for turn in turns]
         return CreateTopic(assignment=tuple(placed), configs=asked.configs)
+
+    def _of_replica(self, invocation: Invocation) -> Completion:
+        """Of the broker that the operation names, whether it leads or not, once."""
+        try:
+            leader = self._leaders.find(invocation.key)
+        except NoAnswer as missing:
+            return completion(invocation, Failure("fail", missing.error), missing.node)
+        asked = replace(leader, node=invocation.node or leader.node)
+        result = self._exchanged(invocation, asked, replica_fetch_request(invocation))
+        return completion(invocation, result, asked.node)
 
     def _attempt(self, invocation: Invocation, memory: Memory) -> Attempt:
         try:
@@ -248,6 +263,9 @@ class LogClient:
                 leader.topic_id,
                 watermark_first=self._dialect.watermark_first,
             )
+        if invocation.f == OF_REPLICA:
+            given = expected(FetchResponse, response)
+            return replica_fetch_answer(invocation, given, leader.topic_id)
         if invocation.f == "delete-records":
             deleted = expected(DeleteRecordsResponse, response)
             return delete_records_answer(invocation, deleted, leader.topic_id)

@@ -4,6 +4,7 @@ Keys are `<topic>/<partition>`. Shapes of values: docs/operating.md.
 """
 
 import datetime
+from dataclasses import replace
 from typing import Final
 
 from kio.schema.delete_records.v2 import request as deletion
@@ -20,7 +21,7 @@ from kio.static.primitive import Records, i8, i16, i32, i32Timedelta, i64
 
 from framework.history.event import Invocation
 from framework.plugins.dialect import UnexpectedResponse
-from framework.plugins.outcomes import Answer, Ok
+from framework.plugins.outcomes import Answer, Ok, Refused
 from workloads.kafka.batches import values_in
 from workloads.kafka.messages import refused, the_one
 from workloads.kafka.operations.partitions import (
@@ -32,6 +33,8 @@ from workloads.kafka.operations.partitions import (
     Offset,
     Produce,
     Produced,
+    ReplicaFetch,
+    ReplicaFetched,
     partition_of,
 )
 
@@ -41,6 +44,10 @@ PRODUCE_TIMEOUT_MS: Final = 1500
 DELETE_TIMEOUT_MS: Final = 1500
 FETCH_WAIT_MS: Final = 100
 FETCH_BYTES: Final = 256 * 1024
+COMPARES: Final = BrokerId(-2)
+"""Kafka's `FetchRequest.DEBUGGING_CONSUMER_ID`: who compares replicas, and fetches from each."""
+CONSUMES: Final = BrokerId(-1)
+NO_LEADER_EPOCH: Final = -1
 
 
 def _ms(count: int) -> i32Timedelta:
@@ -81,14 +88,25 @@ def produce_answer(
 
 def fetch_request(invocation: Invocation, leader_epoch: int) -> fetch.FetchRequest:
     """Of one partition, from the operation's "from", fenced by the leader epoch."""
-    topic, number = partition_of(invocation.key)
+    return _fetch(invocation.key, Fetch.from_json(invocation.value).start, leader_epoch, CONSUMES)
+
+
+def replica_fetch_request(invocation: Invocation) -> fetch.FetchRequest:
+    """Likewise, as who compares replicas: whether the broker leads does not matter."""
+    start = ReplicaFetch.from_json(invocation.value).start
+    return _fetch(invocation.key, start, NO_LEADER_EPOCH, COMPARES)
+
+
+def _fetch(key: str, start: int, leader_epoch: int, by: BrokerId) -> fetch.FetchRequest:
+    topic, number = partition_of(key)
     partition = fetch.FetchPartition(
         partition=i32(number),
         current_leader_epoch=i32(leader_epoch),
-        fetch_offset=i64(Fetch.from_json(invocation.value).start),
+        fetch_offset=i64(start),
         partition_max_bytes=i32(FETCH_BYTES),
     )
     return fetch.FetchRequest(
+        replica_id=by,
         max_wait=_ms(FETCH_WAIT_MS),
         min_bytes=i32(1),
         max_bytes=i32(FETCH_BYTES),
@@ -106,28 +124,47 @@ def fetch_answer(
     watermark_first: bool = False,
 ) -> Answer:
     """Ok: what was read, and how far the partition goes. `watermark_first`: as `Dialect` has it."""
-    if response.error_code != 0:
-        return refused(response.error_code)
-    name, number = partition_of(invocation.key)
-    topic = the_one(response.responses, lambda each: each.topic == name)
-    answer = the_one(topic.partitions, lambda each: each.partition_index == number)
-    if answer.error_code != 0:
-        return refused(answer.error_code)
-    start = Fetch.from_json(invocation.value).start
-    try:
-        records = values_in(answer.records or b"", start)
-    except ValueError as error:
-        raise UnexpectedResponse(str(error)) from error
+    found = _found(response, invocation.key, Fetch.from_json(invocation.value).start)
+    if isinstance(found, Refused):
+        return found
     done = Fetched(
-        records=tuple(records),
-        high_watermark=int(answer.high_watermark),
-        log_start=int(answer.log_start_offset),
-        position=records[-1][0] + 1 if records else start,
+        records=found.records,
+        high_watermark=found.high_watermark,
+        log_start=found.log_start,
+        position=found.position,
         leader_epoch=leader_epoch,
         topic_id=topic_id,
         watermark_first=watermark_first or None,
     )
     return Ok(done.to_json())
+
+
+def replica_fetch_answer(
+    invocation: Invocation, response: fetched.FetchResponse, topic_id: str | None
+) -> Answer:
+    """Ok: what the replica gave, and how far the partition goes by its word."""
+    found = _found(response, invocation.key, ReplicaFetch.from_json(invocation.value).start)
+    return found if isinstance(found, Refused) else Ok(replace(found, topic_id=topic_id).to_json())
+
+
+def _found(response: fetched.FetchResponse, key: str, start: int) -> ReplicaFetched | Refused:
+    if response.error_code != 0:
+        return refused(response.error_code)
+    name, number = partition_of(key)
+    topic = the_one(response.responses, lambda each: each.topic == name)
+    answer = the_one(topic.partitions, lambda each: each.partition_index == number)
+    if answer.error_code != 0:
+        return refused(answer.error_code)
+    try:
+        records = values_in(answer.records or b"", start)
+    except ValueError as error:
+        raise UnexpectedResponse(str(error)) from error
+    return ReplicaFetched(
+        records=tuple(records),
+        high_watermark=int(answer.high_watermark),
+        log_start=int(answer.log_start_offset),
+        position=records[-1][0] + 1 if records else start,
+    )
 
 
 def list_offsets_request(invocation: Invocation, leader_epoch: int) -> offsets.ListOffsetsRequest:

@@ -7,6 +7,7 @@ from framework.plugins.capabilities import (
     CHANGING_CONFIGS,
     CHANGING_VOTERS,
     ELECTIONS,
+    REPLICA_READS,
     REPLICA_REPORTS,
     TOLD_CONTROLLERS,
     WATCHED_LOG,
@@ -101,6 +102,15 @@ _LOGS: Final = (
         source="KIP-113, KIP-664",
         capabilities=frozenset({REPLICA_REPORTS}),
         clauses=of("partition-data", "sizes", "producers"),
+    ),
+    Promise(
+        name="replica-reads",
+        says="Each replica gives who fetches from it in version 11 or later, as the "
+        "consumer that compares replicas does (id -2), what it has below the high watermark that "
+        "it knows, which is that of its leader a fetch later",
+        source="KIP-392; `FetchParams.fetchOnlyLeader`, `FetchRequest.DEBUGGING_CONSUMER_ID`",
+        capabilities=frozenset({REPLICA_READS}),
+        clauses=of("partition-data", "replicas"),
     ),
     Promise(
         name="transactions",

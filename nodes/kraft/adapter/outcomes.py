@@ -89,6 +89,7 @@ OUTCOMES: Final = OutcomeTable(
             "describe-broker-configs",
             "metadata",
             "fetch",
+            "replica-fetch",
             "list-offsets",
             "log-dirs",
             "producers",

@@ -18,6 +18,7 @@ from framework.plugins.capabilities import (
     KEPT_GROUPS,
     KEPT_LOG_STARTS,
     REASSIGNMENTS,
+    REPLICA_READS,
     REPLICA_REPORTS,
     TOLD_CONTROLLERS,
     TOPICS_ON_DEMAND,
@@ -89,6 +90,7 @@ class KraftSystem(System):
                 WATCHED_LOG,
                 TOLD_CONTROLLERS,
                 REPLICA_REPORTS,
+                REPLICA_READS,
             }
         )
         | EVIDENCE

@@ -1,5 +1,5 @@
-"""Partitions' data: `produce`, `fetch`, `list-offsets`, `seek`, `delete-records`. The key is
-`<topic>/<partition>`."""
+"""Partitions' data: `produce`, `fetch`, `replica-fetch`, `list-offsets`, `seek`, `delete-records`.
+The key is `<topic>/<partition>`."""
 
 from __future__ import annotations
 
@@ -59,6 +59,24 @@ class Fetched(Value):
     leader_epoch: int
     topic_id: str | None = omitted()
     watermark_first: bool | None = omitted()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaFetch(Value):
+    """What a replica has that is committed, as far as it knows, from offset `start` on."""
+
+    start: int = named("from")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaFetched(Value):
+    """As `Fetched` has it, by the replica's own word."""
+
+    records: tuple[tuple[int, ...], ...]
+    high_watermark: int
+    log_start: int
+    position: int
+    topic_id: str | None = omitted()
 
 
 @dataclass(frozen=True, slots=True)
