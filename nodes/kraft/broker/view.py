@@ -51,6 +51,7 @@ from nodes.kraft.wire.api_keys import (
     FETCH,
     FIND_COORDINATOR,
     INIT_PRODUCER_ID,
+    LIST_CONFIG_RESOURCES,
     LIST_OFFSETS,
     METADATA,
     OFFSET_FOR_LEADER_EPOCH,
@@ -384,7 +385,7 @@ def refusal(request: RequestPayload) -> ResponsePayload | None:
     key = int(request.__api_key__)
     if key in NEWEST:  # for the controller
         return refused(request, ErrorCode.not_controller)
-    if key in (DESCRIBE_CONFIGS, DESCRIBE_ACLS):
+    if key in (DESCRIBE_CONFIGS, LIST_CONFIG_RESOURCES, DESCRIBE_ACLS):
         return refused(request, ErrorCode.broker_not_available)
     if DESCRIBE_CLUSTER.of(request):
         return _describe_cluster(request, ErrorCode.broker_not_available, "", -1, ())

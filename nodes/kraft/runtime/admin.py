@@ -15,6 +15,7 @@ from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.broker import view
 from nodes.kraft.broker.acls import describe_acls
+from nodes.kraft.broker.config_resources import list_config_resources
 from nodes.kraft.broker.configs import describe_configs
 from nodes.kraft.config import Config
 from nodes.kraft.controller.answers import refused
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         DescribeAclsRequest,
         DescribeClusterRequest,
         DescribeConfigsRequest,
+        ListConfigResourcesRequest,
         MetadataRequest,
     )
 
@@ -68,6 +70,7 @@ class Admin(Service):
                 serves(api_keys.METADATA, self._metadata),
                 serves(api_keys.DESCRIBE_CLUSTER, self._describe_cluster),
                 serves(api_keys.DESCRIBE_CONFIGS, self._describe_configs),
+                serves(api_keys.LIST_CONFIG_RESOURCES, self._list_config_resources),
                 serves(api_keys.DESCRIBE_ACLS, self._describe_acls),
                 *((key, self.forward) for key in NEWEST),
             )
@@ -108,6 +111,11 @@ class Admin(Service):
             static=self._static,
             allows=partial(self._plane.allowed, context),
         )
+        self._plane.reply(context, response)
+
+    def _list_config_resources(self, context: RequestContext[ListConfigResourcesRequest]) -> None:
+        allows = partial(self._plane.allowed, context)
+        response = list_config_resources(self._plane.image(), context.request, allows)
         self._plane.reply(context, response)
 
     def _describe_acls(self, context: RequestContext[DescribeAclsRequest]) -> None:

@@ -42,6 +42,7 @@ CLIENT_APIS: Final[dict[int, tuple[int, int]]] = {
     60: (0, 2),  # DescribeCluster
     61: (0, 0),  # DescribeProducers
     64: (0, 0),  # UnregisterBroker
+    74: (0, 1),  # ListConfigResources
 }
 """Api key -> lowest and highest version that clients are served in."""
 

@@ -126,6 +126,8 @@ if TYPE_CHECKING:
     from kio.schema.leave_group.v3 import request as leave_group_v3
     from kio.schema.leave_group.v4 import request as leave_group_v4
     from kio.schema.leave_group.v5 import request as leave_group_v5
+    from kio.schema.list_config_resources.v0 import request as list_config_resources_v0
+    from kio.schema.list_config_resources.v1 import request as list_config_resources_v1
     from kio.schema.list_groups.v0 import request as list_groups_v0
     from kio.schema.list_groups.v1 import request as list_groups_v1
     from kio.schema.list_groups.v2 import request as list_groups_v2
@@ -425,6 +427,10 @@ if TYPE_CHECKING:
         | describe_quorum_v1.DescribeQuorumRequest
         | describe_quorum_v2.DescribeQuorumRequest
     )
+    ListConfigResourcesRequest: TypeAlias = (
+        list_config_resources_v0.ListConfigResourcesRequest
+        | list_config_resources_v1.ListConfigResourcesRequest
+    )
     DescribeClusterRequest: TypeAlias = (
         describe_cluster_v0.DescribeClusterRequest
         | describe_cluster_v1.DescribeClusterRequest
@@ -652,6 +658,7 @@ if TYPE_CHECKING:
         | MetadataRequest
         | DescribeClusterRequest
         | DescribeConfigsRequest
+        | ListConfigResourcesRequest
         | DescribeAclsRequest
         | DescribeLogDirsRequest
         | DescribeProducersRequest

@@ -32,8 +32,9 @@ from kio.schema.delete_records.v2.request import (
 )
 from kio.schema.describe_cluster.v1.request import DescribeClusterRequest
 from kio.schema.envelope.v0.request import EnvelopeRequest
+from kio.schema.list_config_resources.v1.request import ListConfigResourcesRequest
 from kio.schema.metadata.v12.request import MetadataRequest, MetadataRequestTopic
-from kio.static.primitive import i32Timedelta
+from kio.static.primitive import i8, i32Timedelta
 from loopback import Loopback, call, until
 
 from nodes.kraft.controller.answers import blank
@@ -123,6 +124,29 @@ def test_clients_see_what_the_rules_let_them(guarded: Loopback) -> None:
     eventually(lambda: {"seen", "hidden"} <= set(ask("b2")))
     eventually(lambda: ask("b1") == {"seen": 0})
     assert ask("b1", "seen", "hidden", "missing") == {"seen": 0, "hidden": 29, "missing": 29}
+
+
+def test_config_resources_are_listed_to_whom_the_rules_let(guarded: Loopback) -> None:
+    """DESCRIBE_CONFIGS on the cluster, as in Kafka; b2 serves a super user."""
+    assert list(codes(forwarded(guarded, create("listed"), ("User", "root")))) == [0]
+
+    def ask(broker: str, *types: int) -> Any:
+        request = ListConfigResourcesRequest(resource_types=tuple(map(i8, types)))
+        answer = call(guarded.client[broker], request)
+        found = {(each.resource_type, each.resource_name) for each in answer.config_resources}
+        return int(answer.error_code), found
+
+    eventually(lambda: (2, "listed") in ask("b2")[1])
+    assert ask("b2", 4) == (0, {(4, str(broker)) for broker in brokers(guarded)})
+    assert ask("b2", 3) == (35, set())
+    assert ask("b1") == (31, set())
+    allow(guarded, "kafka-cluster", 10, "User:ANONYMOUS", kind=4)
+    eventually(lambda: (2, "listed") in ask("b1", 2)[1])
+
+
+def brokers(cluster: Loopback) -> list[int]:
+    ids = (settings.get("broker.id") for settings in cluster.settings.values())
+    return [int(each) for each in ids if each is not None]
 
 
 def test_records_are_deleted_by_whom_the_rules_let(guarded: Loopback) -> None:

@@ -299,6 +299,8 @@ def test_rules_that_one_may_not_see(image):
         (44, 0, 41),
         (55, 0, 41),
         (60, 0, 8),
+        (74, 0, 8),
+        (74, 1, 8),
     ],
 )
 def test_a_fenced_broker_refuses_administration(key, version, expected):
