@@ -153,13 +153,13 @@ CHANGED: Final = Clause(
 )
 BROKERS: Final = Clause(
     name="broker-configurations",
-    says="In the end a broker tells of itself the configuration that changes of it asked for that "
-    "may have been the last ones, and no other",
+    says="In the end a broker tells, of itself and of all brokers, the configuration that changes "
+    "of it asked for that may have been the last ones, and no other",
     compares="settings of brokers that were changed, as they tell them in the end",
     floor=2,
     because="one may be right by chance",
     sources=(CLIENTS, LEDGER),
-    blind="what a broker does by a setting; settings of all brokers",
+    blind="what a broker does by a setting",
 )
 UNREGISTERED: Final = Clause(
     name="unregistered",

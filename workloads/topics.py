@@ -9,10 +9,10 @@ stays to be seen.
 
 Where the system has features with levels, somebody asks for the levels now and then, and to raise
 or to lower one; in the end each broker is asked for them. Where configurations can be changed,
-those of a live topic are, and those of a broker, by way of another one where the system lets it; in
-the end each broker is asked for its own. Where topics are made on demand, some are, by clients that
-look for them; those have names of their own, and nobody deletes them, as whoever looks for them too
-late would make them anew.
+those of a live topic are, and those of a broker, by way of another one where the system lets it, or
+of all brokers; in the end each broker is asked for its own, and for those of all. Where topics are
+made on demand, some are, by clients that look for them; those have names of their own, and nobody
+deletes them, as whoever looks for them too late would make them anew.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from framework.plugins.options import need_positive
 from framework.plugins.workload import WorkloadOptions
 from workloads.base import TOPIC_CONFIGS, FinalReads, KafkaWorkload, topic_read
 from workloads.kafka.operations.brokers import broker_key
-from workloads.kafka.operations.configurations import Configure
+from workloads.kafka.operations.configurations import ALL_BROKERS, Configure
 from workloads.kafka.operations.features import Feature, Features, UpdateFeature
 from workloads.kafka.operations.topics import Configs, CreateTopic
 from workloads.kafka.roles import BROKER, brokers
@@ -56,6 +56,8 @@ BROKER_CONFIGS: Final = {
 CHANGE_SHARE: Final = 0.12
 BROKER_SHARE: Final = 0.04
 """Of all operations, where configurations can be changed: changes of topics', and of brokers'."""
+ALL_BROKERS_SHARE: Final = 0.25
+"""Of the changes of brokers' configurations, those of what holds for all of them."""
 DELETE_SHARE: Final = 0.3
 """Of changed configurations, those that are taken away."""
 ON_DEMAND_SHARE: Final = 0.05
@@ -114,11 +116,13 @@ class Topics(KafkaWorkload):
         )
 
     def final_generator(self, options: WorkloadOptions) -> Generator:
+        changeable = _changeable(options)
         levels = brokers(options.nodes) if FEATURE_LEVELS in options.capabilities else []
         return phases(
             *(op("features", node=node) for node in levels),
             super().final_generator(options),
-            *(_final_configs(node, key) for node, key in _changeable(options).items()),
+            *(_final_configs(node, key) for node, key in changeable.items()),
+            *(_final_configs(node, ALL_BROKERS) for node in changeable),
         )
 
 
@@ -244,6 +248,9 @@ class RollingNames:
         return op("configure", key=topic, value=_changes(CONFIGS, rng).to_json())
 
     def _change_of_a_broker(self, rng: random.Random) -> Invocation:
+        if rng.random() < ALL_BROKERS_SHARE:
+            value = _changes(BROKER_CONFIGS, rng).to_json()
+            return op("configure-broker", key=ALL_BROKERS, value=value)
         node = rng.choice(sorted(self.brokers))
         others = sorted(self.brokers.keys() - {node}) if self.anywhere else []
         value = _changes(BROKER_CONFIGS, rng).to_json()

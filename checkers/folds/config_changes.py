@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from checkers.folds.committed_log import CommittedLog
 from checkers.folds.configured import (
+    OF_ALL_BROKERS,
     OF_BROKERS,
     OF_TOPICS,
     SHOWN_OF_BROKERS,
@@ -49,8 +50,9 @@ def by_the_log(
     compared = len(logged.records)
     found = [
         finding(
-            f"the record at offset {record.offset} gives {record.resource} {record.name}="
-            f"{either([record.value])}, and nobody had asked for that{', or not so often' * once}",
+            f"the record at offset {record.offset} gives {record.resource or 'all brokers'} "
+            f"{record.name}={either([record.value])}, and nobody had asked for that"
+            f"{', or not so often' * once}",
             evidence=[record],
         )
         for record in of_nobody(logged, creates, once=once)
@@ -74,7 +76,8 @@ def by_the_log(
 
 
 def by_brokers(operations: Iterable[Operation], changes: Changes) -> tuple[int, list[Finding]]:
-    """How many settings that were changed brokers told in the final phase, and what is wrong."""
+    """How many settings that were changed brokers told in the final phase, of themselves and of all
+    brokers, and what is wrong."""
     compared, found = 0, list[Finding]()
     for read in operations:
         if read.f != SHOWN_OF_BROKERS or not read.ok or read.phase != "final":
@@ -85,9 +88,11 @@ def by_brokers(operations: Iterable[Operation], changes: Changes) -> tuple[int, 
             writes = own.get(name, ())
             values = may_be(None, None, writes, read)
             if shown.get(name) not in values:
+                of_all = read.key == OF_ALL_BROKERS
                 message = (
-                    f"{read.key} tells {name}={either([shown.get(name)])} of itself in the end, "
-                    f"operation {read.index}, not {either(values)}"
+                    f"{read.node if of_all else read.key} tells {name}={either([shown.get(name)])} "
+                    f"of {'all brokers' if of_all else 'itself'} in the end, operation "
+                    f"{read.index}, not {either(values)}"
                 )
                 asked = [each.operation for each in last_writes(writes, read)]
                 found.append(finding(message, [*asked, read]))

@@ -29,6 +29,8 @@ from framework.history.pairing import Operation
 OF_TOPICS: Final = "configure"
 OF_BROKERS: Final = "configure-broker"
 SHOWN_OF_BROKERS: Final = "describe-broker-configs"
+OF_ALL_BROKERS: Final = "brokers"
+"""The key of operations on what is set for all brokers."""
 CHANGES: Final = (OF_TOPICS, OF_BROKERS, SHOWN_OF_BROKERS)
 
 Configs: TypeAlias = Mapping[str, str]
@@ -65,8 +67,8 @@ def _resource(change: Operation) -> Resource:
 
 
 def broker(key: str) -> Resource:
-    """Of an operation's key, `broker-<id>`."""
-    return BROKER_RESOURCE, key.removeprefix("broker-")
+    """Of an operation's key, `broker-<id>`, or that of all brokers, whose resource has no name."""
+    return BROKER_RESOURCE, "" if key == OF_ALL_BROKERS else key.removeprefix("broker-")
 
 
 def configs_asked(create: Operation) -> Configs:

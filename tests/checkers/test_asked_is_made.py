@@ -99,7 +99,7 @@ def change(story: Story, key: str, asked: dict[str, str | None], **more: Any) ->
     """None: it is taken away."""
     given = [[name, value] for name, value in asked.items() if value is not None]
     gone = [name for name, value in asked.items() if value is None]
-    f = "configure-broker" if key.startswith("broker-") else "configure"
+    f = "configure-broker" if key.startswith("broker") else "configure"
     return story.op(f, key, {"set": given, "delete": gone}, None, **more)
 
 
@@ -129,8 +129,8 @@ def ends(story: Story) -> None:
 
 def shows_configs(story: Story, key: str, configs: dict[str, str]) -> Operation:
     shown_ = {"configs": [list(each) for each in configs.items()]}
-    if key.startswith("broker-"):
-        return story.op("describe-broker-configs", key, None, shown_)
+    if key.startswith("broker"):
+        return story.op("describe-broker-configs", key, None, shown_, node="b1")
     story.op("describe", key, None, topic(*MADE, topic_id=CHANGED))
     return story.op("describe-configs", key, None, shown_)
 
@@ -441,6 +441,42 @@ def a_change_that_was_refused(story: Story) -> None:
 @PLANTED.violation("broker-4 tells log.segment.bytes=none", "not 6", on=partial(clean, changes))
 def a_broker_that_forgot(story: Story) -> None:
     shows_configs(story, "broker-4", {})
+
+
+def for_all(story: LogStory, value: str | None, *, logged: bool = True) -> None:
+    change(story, "brokers", {"message.max.bytes": value})
+    if logged:
+        story.config("message.max.bytes", value, "", kind=4)
+
+
+@PLANTED.violation("b1 tells message.max.bytes=none of all brokers", "not 7")
+def a_broker_that_does_not_know_what_is_set_for_all(story: LogStory) -> None:
+    for_all(story, "7")
+    shows_configs(story, "brokers", {})
+
+
+@PLANTED.violation("b1 tells message.max.bytes=7 of all brokers", "not none")
+def what_was_taken_away_from_all_brokers(story: LogStory) -> None:
+    for_all(story, "7")
+    for_all(story, None)
+    shows_configs(story, "brokers", {"message.max.bytes": "7"})
+
+
+@PLANTED.violation("broker-4 tells message.max.bytes=7", "of itself")
+def what_is_set_for_all_is_told_as_set_for_one(story: LogStory) -> None:
+    for_all(story, "7")
+    shows_configs(story, "broker-4", {"message.max.bytes": "7", "log.segment.bytes": "6"})
+
+
+@PLANTED.violation("was granted message.max.bytes=7 of brokers", "the log does not have that")
+def what_was_granted_for_all_brokers_is_not_in_the_log(story: LogStory) -> None:
+    for_all(story, "7", logged=False)
+
+
+@PLANTED.violation("gives all brokers message.max.bytes=8, and nobody had asked for that")
+def the_log_gives_all_brokers_what_nobody_asked_for(story: LogStory) -> None:
+    for_all(story, "7")
+    story.config("message.max.bytes", "8", "", kind=4)
 
 
 @PLANTED.violation("broker-4 tells message.max.bytes=5", "not none or 4")
@@ -1745,3 +1781,16 @@ def test_agrees_with_brute_force(
     outcome = asked_is_made(story.run_events())
     assert bool(outcome.findings) == bool(makers and not fits)
     assert outcome.figures.get("reads", 0) == bool(makers)
+
+
+def test_what_is_set_for_all_brokers_and_for_one_are_two_settings() -> None:
+    """Of one whose fate nobody knows, either is right."""
+    story = changed()
+    for_all(story, "7")
+    shows_configs(story, "brokers", {"message.max.bytes": "7"})
+    shows_configs(story, "broker-4", {"log.segment.bytes": "6"})
+    change(story, "brokers", {"message.max.bytes": None}, type="info", error="X")
+    for told in ({"message.max.bytes": "7"}, {}):
+        shows_configs(story, "brokers", told)
+    found = judged(story)
+    assert found.verdict is Verdict.VALID, found.findings

@@ -41,7 +41,7 @@ B: Final = (BROKER_RESOURCE, "4")
 
 
 def asks(story: Story, value: str | None, key: str = "t", **more: Any) -> Operation:
-    f = "configure-broker" if key.startswith("broker-") else "configure"
+    f = "configure-broker" if key.startswith("broker") else "configure"
     asked = {"delete": [NAME]} if value is None else {"set": [[NAME, value]]}
     return story.op(f, key, asked, None, **more)
 
@@ -55,6 +55,7 @@ def test_changes_are_by_what_they_change_and_refused_ones_are_none() -> None:
     asks(story, "3", type="fail", error="INVALID_CONFIG")
     lost = asks(story, "4", type="info")
     of_broker = asks(story, "5", "broker-4")
+    of_all = asks(story, "6", "brokers")
     story.op("create", "t", {"configs": [["a", "7"]]}, None)
     assert changes_of(story.operations) == {
         T: {
@@ -64,6 +65,7 @@ def test_changes_are_by_what_they_change_and_refused_ones_are_none() -> None:
             NAME: [Write(lost, "4")],
         },
         B: {NAME: [Write(of_broker, "5")]},
+        (BROKER_RESOURCE, ""): {NAME: [Write(of_all, "6")]},
     }
 
 
@@ -400,3 +402,30 @@ def test_brokers_tell_what_they_were_changed_to() -> None:
     assert ["segment.bytes=1" in messages[0], "not 2" in messages[0]] == [True, True]
     assert ["segment.bytes=none" in messages[1], "not 3" in messages[1]] == [True, True]
     assert ["a=1" in messages[2], "not none" in messages[2]] == [True, True]
+
+
+def test_what_is_set_for_all_brokers_each_tells_apart_from_its_own() -> None:
+    story = Story()
+    asks(story, "1", "broker-4")
+    asks(story, "2", "brokers")
+    story.final()
+
+    def of_all(node: str, *shown: tuple[str, str]) -> None:
+        configs = {"configs": [list(each) for each in shown]}
+        story.op("describe-broker-configs", "brokers", None, configs, node=node)
+
+    tell(story, (NAME, "1"))
+    tell(story, broker=5)
+    of_all("b1", (NAME, "2"))
+    assert brokers(story) == (2, [])
+    of_all("b2", (NAME, "1"))
+    of_all("b3")
+    tell(story, (NAME, "2"), broker=5)
+    compared, messages = brokers(story)
+    assert compared == 4
+    told = [each.partition(",")[0] for each in messages]
+    assert told == [
+        "b2 tells segment.bytes=1 of all brokers in the end",
+        "b3 tells segment.bytes=none of all brokers in the end",
+        "broker-5 tells segment.bytes=2 of itself in the end",
+    ]

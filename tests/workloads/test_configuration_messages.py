@@ -14,7 +14,11 @@ from framework.plugins.outcomes import Ok, Refused
 from nodes.kraft.controller.answers import NO_THROTTLE
 from workloads.kafka.configuration_messages import EXCHANGES
 
-KEYS = [("configure", "t", 2, "t"), ("configure-broker", "broker-4", 4, "4")]
+KEYS = [
+    ("configure", "t", 2, "t"),
+    ("configure-broker", "broker-4", 4, "4"),
+    ("configure-broker", "brokers", 4, ""),
+]
 ASKS = Invocation(process=0, f="describe-broker-configs", key="broker-4", value=None)
 
 
@@ -93,3 +97,15 @@ def test_a_broker_tells_what_is_set_for_it_alone() -> None:
     assert asks.answer(ASKS, told(42, "4")) == Refused("INVALID_REQUEST", "why")
     with pytest.raises(UnexpectedResponse):
         asks.answer(ASKS, told(0, "5"))
+
+
+def test_a_broker_tells_what_is_set_for_all() -> None:
+    """And not what is set for itself."""
+    exchange = EXCHANGES["describe-broker-configs"]
+    asks = Invocation(process=0, f="describe-broker-configs", key="brokers", value=None)
+    (only,) = exchange.request(asks).resources
+    assert (only.resource_type, only.resource_name) == (4, "")
+    configs = [("a", "1", 2), ("b", "2", 3), ("c", "3", 4), ("d", "4", 5)]
+    assert exchange.answer(asks, told(0, "", *configs)) == Ok({"configs": [["b", "2"]]})
+    with pytest.raises(UnexpectedResponse):
+        exchange.answer(asks, told(0, "4"))

@@ -18,6 +18,7 @@ from framework.plugins.capabilities import (
 from framework.plugins.system import NodeSpec
 from framework.plugins.workload import WorkloadOptions
 from workloads import topics
+from workloads.kafka.operations.configurations import ALL_BROKERS
 from workloads.topics import (
     BROKER_CONFIGS,
     CONFIGS,
@@ -197,13 +198,17 @@ def test_changes_of_unknown_fate_retire_no_name(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("anywhere", [False, True])
 def test_configurations_of_brokers_are_changed_at_others_where_that_can_be(anywhere: bool) -> None:
     able = [CHANGING_CONFIGS, *([CONFIGS_AT_ANY_BROKER] if anywhere else [])]
-    asked = invocations(configured(*able), "configure-broker")
+    every = invocations(configured(*able), "configure-broker")
+    of_all = [event for event in every if event.key == ALL_BROKERS]
+    assert 0.1 < len(of_all) / len(every) < 0.5
+    assert all(event.node is None for event in of_all), "whoever is asked"
+    asked = [event for event in every if event.key != ALL_BROKERS]
     at = Counter((event.key, event.node) for event in asked)
     own = {(key, node) for node, key in OWN.items()}
     others = {(key, node) for key in OWN.values() for node in OWN} - own
     assert at.keys() == (others if anywhere else own)
     assert min(at.values()) > 3
-    given = [each for event in asked for each in event.value.get("set", ())]
+    given = [each for event in every for each in event.value.get("set", ())]
     assert {name for name, _ in given} == set(BROKER_CONFIGS)
     for name, value in given:
         assert BROKER_CONFIGS[name][0] <= int(value) <= BROKER_CONFIGS[name][1]
@@ -213,7 +218,7 @@ def test_a_broker_that_is_alone_is_asked_itself() -> None:
     asked = invocations(
         configured(CHANGING_CONFIGS, CONFIGS_AT_ANY_BROKER, nodes=2), "configure-broker"
     )
-    assert {(event.key, event.node) for event in asked} == {("broker-4", "n4")}
+    assert {(event.key, event.node) for event in asked} == {("broker-4", "n4"), ("brokers", None)}
 
 
 def test_what_cannot_be_changed_is_not() -> None:
@@ -234,8 +239,8 @@ def test_in_the_end_brokers_and_topics_that_were_changed_tell_their_configuratio
     final = clients(workload.final_generator(options))
     history = simulate(final, threads=2, completion=Configurable(), max_ops=100)
     asked = invocations(history, "describe-broker-configs")
-    assert {event.node: event.key for event in asked} == (OWN if able else {})
-    assert len(asked) == (3 if able else 0)
+    wanted = [*OWN.items(), *((node, ALL_BROKERS) for node in OWN)] if able else []
+    assert [(event.node, event.key) for event in asked] == wanted
     assert [event.key for event in invocations(history, "describe-configs")] == ["configured"]
 
 

@@ -14,13 +14,13 @@ from framework.plugins.dialect import Exchange, Exchanges
 from framework.plugins.outcomes import Answer, Ok
 from workloads.kafka.messages import TOPIC_RESOURCE, own_configs, refused, the_one
 from workloads.kafka.operations.brokers import broker_of
-from workloads.kafka.operations.configurations import Configure
+from workloads.kafka.operations.configurations import ALL_BROKERS, Configure
 from workloads.kafka.operations.topics import TopicConfigs
 from workloads.kafka.roles import BROKER
 
 BROKER_RESOURCE: Final = 4
-OF_THE_BROKER: Final = 2
-"""Where a configuration's value comes from, by Kafka's numbers: set for that broker."""
+OF_THE_BROKER, OF_ALL_BROKERS = 2, 3
+"""Where a configuration's value comes from, by Kafka's numbers: set for that broker, or for all."""
 _SET, _DELETE = i8(0), i8(1)
 
 
@@ -30,7 +30,7 @@ def configure_request(invocation: Invocation) -> alter.IncrementalAlterConfigsRe
 
 
 def configure_broker_request(invocation: Invocation) -> alter.IncrementalAlterConfigsRequest:
-    """Of one broker."""
+    """Of one broker, or of all: Kafka's resource without a name."""
     return _change(BROKER_RESOURCE, _broker(invocation), invocation)
 
 
@@ -51,7 +51,8 @@ def _changes(asked: Configure) -> Iterator[alter.AlterableConfig]:
 
 
 def _broker(invocation: Invocation) -> str:
-    return str(broker_of(str(invocation.key)))
+    key = str(invocation.key)
+    return "" if key == ALL_BROKERS else str(broker_of(key))
 
 
 def configure_answer(
@@ -74,7 +75,8 @@ def _done(response: altered.IncrementalAlterConfigsResponse, name: str) -> Answe
 
 
 def describe_request(invocation: Invocation) -> describe.DescribeConfigsRequest:
-    """All of one broker's: of itself, for no other one knows what its file says."""
+    """All of one broker's: of itself, for no other one knows what its file says. Or what any broker
+    knows to be set for all."""
     broker = describe.DescribeConfigsResource(
         resource_type=i8(BROKER_RESOURCE),
         resource_name=_broker(invocation),
@@ -84,11 +86,13 @@ def describe_request(invocation: Invocation) -> describe.DescribeConfigsRequest:
 
 
 def describe_answer(invocation: Invocation, response: described.DescribeConfigsResponse) -> Answer:
-    """Ok: what is set for that broker, by its own image of the metadata."""
-    broker = the_one(response.results, lambda each: each.resource_name == _broker(invocation))
+    """Ok: what is set for that broker, or for all, by its own image of the metadata."""
+    name = _broker(invocation)
+    broker = the_one(response.results, lambda each: each.resource_name == name)
     if broker.error_code != 0:
         return refused(broker.error_code, broker.error_message)
-    return Ok(TopicConfigs(configs=own_configs(broker.configs, OF_THE_BROKER)).to_json())
+    source = OF_THE_BROKER if name else OF_ALL_BROKERS
+    return Ok(TopicConfigs(configs=own_configs(broker.configs, source)).to_json())
 
 
 EXCHANGES: Final[Exchanges] = {
