@@ -21,6 +21,7 @@ _ALSO: Final = {
     "partition-data": ("power_losses", "told_reports"),
     "folds/config_changes": ("configured",),
     "folds/operations": ("asked",),
+    "folds/replica_reads": ("told_reports",),
     "folds/told_logs": ("told_reports",),
     "folds/told_producers": ("told_reports",),
 }
