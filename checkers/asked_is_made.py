@@ -14,7 +14,9 @@ the log has those that were acknowledged, and no others than were asked for, and
 setting is what a change asked for, or the create, that may have been the last one. Some take a
 broker off the cluster: each record of that is one that somebody asked for, each that was granted
 has its record, and once the cluster has settled nobody tells of that broker until it is back. Some
-have preferred leaders elected: each time that this was granted the log has it.
+have preferred leaders elected: each time that this was granted the log has it. Some only try a
+create: that makes nothing, and what is answered, as all that controllers answer of topics, is true
+at a point of the log.
 """
 
 from collections import Counter
@@ -33,7 +35,10 @@ from checkers.folds.asked_topics import (
 from checkers.folds.committed_log import CommittedLog, known_log
 from checkers.folds.config_changes import by_brokers, by_the_log, granted_changes
 from checkers.folds.configured import CHANGES, Changes, changes_of, last_writes
+from checkers.folds.controller_reads import DRY_RUNS, controller_reads
+from checkers.folds.controller_reads import READS as READS_BY_CONTROLLERS
 from checkers.folds.disk_logs import DISK_KINDS
+from checkers.folds.dry_runs import came_to_nothing, tried_by_name, would_make
 from checkers.folds.elected import ELECT, elected, hardly_asked
 from checkers.folds.levels import FEATURES, UPDATE, levels_kept
 from checkers.folds.reassigned import (
@@ -68,12 +73,13 @@ FS: Final = (
     *CHANGES,
     *UNREGISTERS,
     ELECT,
+    *READS_BY_CONTROLLERS,
 )
 
 ANSWERS: Final = Clause(
     name="answers",
-    says="A create's answer tells of the topic that it asked for",
-    compares="answers to creates that tell what was made",
+    says="A create's answer tells of the topic that it asked for, and so does a dry run's",
+    compares="answers to creates and dry runs that tell what was, or would be, made",
     floor=2,
     because="two creates are the least that can be confused",
     sources=(CLIENTS,),
@@ -197,6 +203,33 @@ ELECTED: Final = Clause(
     "reason; where a deposed controller may refuse by what it knew, who led before; a log whose "
     "begin nobody has",
 )
+DRY: Final = Clause(
+    name="dry-runs",
+    says="No topic is made for which nobody but a dry run asked",
+    compares="dry runs that were told that the topic would be made, of names that were looked for",
+    floor=2,
+    because="one may have come to nothing by chance",
+    sources=(CLIENTS, DISKS, EVENTS),
+    blind="of a name for which creates ask, too, a topic that one of them may have made: where "
+    "requests have no ids, any; what else a dry run may do but change a configuration",
+)
+TOLD: Final = Clause(
+    name="controllers",
+    says="What a controller answers of a topic - a dry run, or how it is configured - is true at "
+    "one point of the committed log, and none before what that process had answered so; an active "
+    "one's, nor before what it had acknowledged itself, and in peace all know what was "
+    "acknowledged longer ago than recovery takes",
+    compares="answers of controllers of names that the log has",
+    floor=2,
+    because="an answer that is compared with one before it",
+    sources=(CLIENTS, LEDGER, DISKS, EVENTS),
+    blind="what others had acknowledged while faults hold, where a deposed controller may answer; "
+    "what was not committed yet, if it came to be; which controller a broker asked",
+)
+SHOWN: Final = 5
+"""Dry runs that a finding names."""
+OFTEN: Final = 10
+"""Questions: of fewer all may have met faults, or names that had a topic."""
 
 CLAUSES: Final = (
     ANSWERS,
@@ -211,6 +244,8 @@ CLAUSES: Final = (
     UNREGISTERED,
     UNTOLD,
     ELECTED,
+    DRY,
+    TOLD,
 )
 
 
@@ -223,10 +258,11 @@ Sight: TypeAlias = tuple[Clause, Shown, Sequence[Ask]]
 
 def asked_is_made(events: RunEvents) -> Outcome:
     creates = [each for each in events.operations if each.f == "create" and not each.failed]
-    asks = Asks(creates)
+    asks, tried = Asks(creates), tried_by_name(events.operations)
+    only_tried = tried.keys() - set(() if _once(events) else (str(each.key) for each in creates))
     seen = Counter[str]()
     findings: dict[tuple[str, str], Finding] = {}
-    for ask, topic_id in asks.answered():
+    for ask, topic_id in [*asks.answered(), *would_make(tried)]:
         seen[ANSWERS.name] += tells(topic_answer(ask.operation))
         wrong = answered_otherwise(ask)
         if wrong is not None:
@@ -240,6 +276,10 @@ def asked_is_made(events: RunEvents) -> Outcome:
             if None not in differences:
                 finding_ = _finding(clause, shown, group, str(differences[0]))
                 findings.setdefault((clause.name, shown.topic_id), finding_)
+        elif shown.name in only_tried:
+            finding_ = _made_by_trying(shown, tried[shown.name])
+            findings.setdefault((DRY.name, shown.topic_id), finding_)
+    seen[DRY.name] = came_to_nothing(tried, log, events.operations)
     wishes = wishes_of(events.operations)
     every = [*findings.values()]
     counts: dict[str, Count] = {each.name: seen[each.name] for each in CLAUSES}
@@ -259,17 +299,22 @@ def _judged(
 ) -> Mapping[Clause, Judgement]:
     """What is judged apart from what creates made. `creates`: those that were not refused."""
     agreed, operations = settled(events.nemesis) is True, events.operations
-    once = REQUEST_IDS in (events.plan.get("capabilities") or ())
     return {
         MOVED: moves_made(wishes, log),
         ARRIVED: _arrived(events, wishes) if agreed else NOTHING,
         LEVELS: levels_kept(operations, agreed),
-        CHANGED: by_the_log(log, changes, creates, once=once),
+        CHANGED: by_the_log(log, changes, creates, once=_once(events)),
         BROKERS: by_brokers(operations, changes) if agreed else NOTHING,
         UNREGISTERED: taken_off(events, log),
         UNTOLD: still_told(events),
         ELECTED: elected(events, log),
+        TOLD: controller_reads(events, log),
     }
+
+
+def _once(events: RunEvents) -> bool:
+    """Whether a request that is sent again, by whoever forwards it, is not done again."""
+    return REQUEST_IDS in (events.plan.get("capabilities") or ())
 
 
 def _arrived(events: RunEvents, wishes: Wishes) -> Judgement:
@@ -294,6 +339,7 @@ def _no_occasion(
         found |= {LOGGED.name: why, MOVED.name: why, CHANGED.name: why, ELECTED.name: why}
     found |= _nothing_moved(events, wishes, seen)
     found |= _nothing_changed(events, seen)
+    found |= _below(_nothing_tried(events), (DRY, TOLD), seen)
     if why := hardly_asked(events.operations):
         found[ELECTED.name] = why
     if asked.isdisjoint({FEATURES, UPDATE}):
@@ -354,6 +400,21 @@ def _nothing_changed(events: RunEvents, seen: Mapping[str, Count]) -> Mapping[st
     return _below(found, (CHANGED, BROKERS), seen)
 
 
+# --- what controllers are asked -----------------------------------------------------------
+
+
+def _nothing_tried(events: RunEvents) -> Mapping[str, Count]:
+    asked = Counter(each.f for each in events.operations if each.f in READS_BY_CONTROLLERS)
+    if why := unshown(events.plan, Change):
+        return dict.fromkeys((DRY.name, TOLD.name), why)
+    found: dict[str, Count] = {}
+    if asked.total() < OFTEN:
+        found[TOLD.name] = "controllers were hardly asked for topics"
+    if sum(asked[f] for f in DRY_RUNS) < OFTEN:
+        found[DRY.name] = "hardly a create was only tried"
+    return found
+
+
 def _below(
     reasons: Mapping[str, Count], clauses: Sequence[Clause], seen: Mapping[str, Count]
 ) -> Mapping[str, Count]:
@@ -385,11 +446,20 @@ def _finding(clause: Clause, shown: Shown, asks: Sequence[Ask], wrong: str) -> F
     return finding(f"{what}: the log", creates, shown.records, clause=clause.name)
 
 
+def _made_by_trying(shown: Shown, tried: Sequence[Operation]) -> Finding:
+    message = (
+        f"topic {shown.name}, id {shown.topic_id}, was made, and nobody but dry runs asked for it, "
+        f"operation {tried[0].index} the first of {len(tried)}"
+    )
+    by = [] if shown.operation is None else [shown.operation]
+    return finding(message, [*tried[:SHOWN], *by], shown.records, clause=DRY.name)
+
+
 class AskedIsMade(RunChecker):
     name = "asked-is-made"
     summary = (
         "Topics have the partitions, replicas and configuration that their create asked for, by "
-        "its answer, all reads and the log"
+        "its answer, all reads and the log; what is only tried makes none"
     )
     requires = frozenset({"topic-operations"})
     clauses = CLAUSES
@@ -400,4 +470,5 @@ class AskedIsMade(RunChecker):
         fs=FS,
         observations=True,
         nemesis=True,
+        faults=True,
     )

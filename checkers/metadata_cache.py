@@ -11,26 +11,24 @@ The log is that of the disks. An answer that lists all topics may have looked fo
 little earlier than at the topics themselves, and at brokers a little later, as Kafka's brokers do.
 """
 
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from itertools import accumulate
 from typing import Final
 
-from checkers.folds.committed_log import CommittedLog, known_log
+from checkers.folds.committed_log import known_log, surest
 from checkers.folds.disk_logs import DISK_KINDS
 from checkers.folds.lives import Lives
-from checkers.folds.log_points import NEVER_AGAIN, LogPoints, Spans
-from checkers.folds.peace import FOREVER_NS, Quiet, Upset, quiet_times
-from checkers.folds.values import cluster_view, topic_answer
+from checkers.folds.log_points import LogPoints, Spans
+from checkers.folds.owed import Acknowledged, Latest, Peace, acknowledged
+from checkers.folds.peace import FOREVER_NS
+from checkers.folds.values import cluster_view
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import Change
-from framework.evidence.kinds import DISK, either_of
-from framework.evidence.machine import Machine
+from framework.evidence.kinds import either_of
 from framework.evidence.run_events import RunEvents
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
@@ -78,12 +76,12 @@ KEEPS_UP: Final = Clause(
 
 
 def metadata_cache(events: RunEvents) -> Outcome:
-    records, by = _surest(known_log(events))
+    records, by = surest(known_log(events))
     points, peace, asked = LogPoints.of(records), Peace.of(events), _asked(events)
     changed = [each for each in events.operations if each.f in CHANGES and each.ok]
     answers = _answers([*asked, *_lists(events)], points) if records else []
     placed = list(_placed(answers, Lives(events.faults)))
-    owing = list(_owing(placed, peace, _acknowledged(changed, points)))
+    owing = list(_owing(placed, peace, acknowledged(changed, points)))
     found = {
         ONE_POINT: sum(each.of_topics for each in answers),
         NO_WAY_BACK: sum(each.answer.of_topics and each.low.point > 0 for each in placed),
@@ -100,15 +98,6 @@ def metadata_cache(events: RunEvents) -> Outcome:
         "lists of brokers": sum(bool(each.brokers) for each in answers),
     }
     return weighed(counts, findings, figures)
-
-
-def _surest(log: CommittedLog) -> tuple[Sequence[Change], str]:
-    """By the disks, where they carry all of the log; else by what nodes told of it, if nothing is
-    missing. And the contract that says so."""
-    left = log.records[: log.on_disk]
-    if left and all(each.source == DISK for each in left):
-        return left, DISKS
-    return (log.records if log.gap is None else []), EVENTS
 
 
 # --- answers ------------------------------------------------------------------------------
@@ -335,61 +324,17 @@ def _unexplained(placed: Iterable[Placed], by: str) -> Iterator[Finding]:
 # --- peace --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Peace:
-    """When brokers owe what had been acknowledged, and how long before that."""
-
-    quiet: Sequence[Quiet]
-    upset: Upset
-    machine: Machine
-
-    @classmethod
-    def of(cls, events: RunEvents) -> "Peace":
-        machine = events.machines.cluster
-        return cls(quiet_times(events), Upset.of(events), machine)
-
-    def owed_ns(self, operation: Operation) -> int | None:
-        """An answer owes what had been acknowledged by then; None: it owes nothing."""
-        asked_ns = operation.invoked_ns or 0
-        holding = [each for each in self.quiet if each.holds(operation)]
-        if any(each.settled for each in holding):
-            return None if self.upset.at(asked_ns) else holding[-1].since_ns
-        return self.machine.since_ns(asked_ns, self.upset.recovery_ns) if holding else None
-
-
-@dataclass(frozen=True, slots=True)
-class Acknowledged:
-    """A change that a client was acknowledged, and the first point that has it."""
-
-    at_ns: int
-    point: int
-    operation: Operation
-
-
-def _acknowledged(changed: Iterable[Operation], points: LogPoints) -> list[Acknowledged]:
-    """In the order of their ends, those that the log has."""
-    found = []
-    for each in changed:
-        life = points.lives.get(str(topic_answer(each).get("topic_id")))
-        if life is None or each.completed_ns is None:
-            continue
-        point = life.created if each.f == "create" else life.going
-        if point < NEVER_AGAIN:
-            found.append(Acknowledged(each.completed_ns, point, each))
-    return sorted(found, key=lambda each: each.at_ns)
-
-
 def _owing(
-    placed: Iterable[Placed], peace: Peace, acknowledged: Sequence[Acknowledged]
+    placed: Iterable[Placed], peace: Peace, changes: Iterable[Acknowledged]
 ) -> Iterator[tuple[Placed, Acknowledged]]:
     """The answers that have a point, and the last change that they have to show."""
-    latest_of = list(accumulate(acknowledged, lambda *two: max(two, key=lambda it: it.point)))
+    given = Latest(changes, lambda each: each.at_ns)
     for each in placed:
         owed_ns = peace.owed_ns(each.answer.operation)
         if each.point is not None and owed_ns is not None:
-            at = bisect_left(acknowledged, owed_ns, key=lambda it: it.at_ns)
-            if at:
-                yield each, latest_of[at - 1]
+            due = given.before(owed_ns)
+            if due is not None:
+                yield each, due
 
 
 def _behind(owing: Iterable[tuple[Placed, Acknowledged]], by: str) -> Iterator[Finding]:

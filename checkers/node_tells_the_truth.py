@@ -19,6 +19,7 @@ from itertools import pairwise
 from typing import Final
 
 from checkers.folds.node_log import KINDS, Entry, LogFold
+from checkers.folds.values import topic_answer
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -59,6 +60,7 @@ IN_FLIGHT: Final = 3
 """Answers that a process may not get to tell of before it is killed."""
 CACHED: Final = ("metadata", "describe-configs")
 """Answered from a broker's cache: a code, as that there is no such topic, may be an answer."""
+TRIED: Final = "dry-create"
 SERVES: Final = ("create", "delete", "produce", "fetch", "list-offsets", *CACHED)
 """Operations whose requests nodes tell of, where any tells of any."""
 OBSERVED: Final = {"describe-topics": "metadata", "log-ends": "list-offsets"}
@@ -531,11 +533,17 @@ def _answers(events: RunEvents) -> dict[tuple[str, str], list[Operation]]:
     lost = uncollected(events.plan)
     asked = [(each.f, each) for each in events.operations]
     asked += [(OBSERVED[each.f], each) for each in events.observations if each.f in OBSERVED]
+    asked += [("create", each) for each in events.operations if _would_make(each)]
     found: dict[tuple[str, str], list[Operation]] = defaultdict(list)
     for f, each in asked:
         if each.ok and each.node and each.node not in lost and not _is_of_no_end(each):
             found[each.node, f].append(each)
     return found
+
+
+def _would_make(operation: Operation) -> bool:
+    """A create that was only tried, and not refused: nodes tell of it as of any other."""
+    return operation.f == TRIED and not topic_answer(operation).get("exists")
 
 
 def _is_of_no_end(answer: Operation) -> bool:
@@ -580,6 +588,6 @@ class NodeTellsTheTruth(RunChecker):
             SnapshotWritten,
         ),
         disk=(Appended, Truncated, LogBegan, LogOnDisk, SnapshotFile, PartitionLogOnDisk),
-        fs=SERVES,
+        fs=(*SERVES, TRIED),
         observations=True,
     )

@@ -10,23 +10,27 @@ stays to be seen.
 Where the system has features with levels, somebody asks for the levels now and then, and to raise
 or to lower one; in the end each broker is asked for them. Where configurations can be changed,
 those of a live topic are, and those of a broker, by way of another one where the system lets it, or
-of all brokers; in the end each broker is asked for its own, and for those of all. Where topics are
-made on demand, some are, by clients that look for them; those have names of their own, and nobody
-deletes them, as whoever looks for them too late would make them anew.
+of all brokers; in the end each broker is asked for its own, and for those of all. Where creates can
+be tried, some only are, of live names and of names that nobody makes; where clients may ask
+controllers, some of those at the active one, and controllers are asked how topics are configured.
+Where topics are made on demand, some are, by clients that look for them; those have names of their
+own, and nobody deletes them, as whoever looks for them too late would make them anew.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from framework.generators import Context, Generator, Offer, Pending, assign, op, phases
-from framework.history.event import Event, Invocation
+from framework.history.event import Event, Invocation, Json
 from framework.plugins.capabilities import (
+    ASKED_CONTROLLERS,
     CHANGING_CONFIGS,
     CONFIGS_AT_ANY_BROKER,
+    DRY_RUNS,
     FEATURE_LEVELS,
     TOPICS_ON_DEMAND,
 )
@@ -64,6 +68,13 @@ ON_DEMAND_SHARE: Final = 0.05
 MOST_ON_DEMAND: Final = 20
 """Operations, of all, on topics that are made on demand, where the system does that; and so many
 such topics in a run, which all stay."""
+ASKED_SHARE: Final = 0.08
+"""Of all operations, what is asked of controllers, through brokers or not: dry runs of creates, and
+configurations."""
+NEVER_MADE: Final = tuple(f"never-made-{number}" for number in range(3))
+NEVER_MADE_SHARE: Final = 0.25
+"""Names that dry runs alone have, and the share of dry runs that do: what there is of them, a dry
+run has made."""
 FEATURE_SHARE: Final = 0.06
 """Of all operations, where the system has levels of features: a few even in a short run."""
 FEATURE_TYPES: Final = ("upgrade", "safe-downgrade", "unsafe-downgrade")
@@ -112,18 +123,30 @@ class Topics(KafkaWorkload):
             change_share=CHANGE_SHARE if CHANGING_CONFIGS in options.capabilities else 0.0,
             brokers=_changeable(options),
             anywhere=CONFIGS_AT_ANY_BROKER in options.capabilities,
+            asks=_asked_of_controllers(options),
             on_demand_share=ON_DEMAND_SHARE if TOPICS_ON_DEMAND in options.capabilities else 0.0,
         )
 
     def final_generator(self, options: WorkloadOptions) -> Generator:
         changeable = _changeable(options)
         levels = brokers(options.nodes) if FEATURE_LEVELS in options.capabilities else []
+        tried = NEVER_MADE if DRY_RUNS in options.capabilities else ()
         return phases(
             *(op("features", node=node) for node in levels),
             super().final_generator(options),
+            FinalReads(names=lambda: tried, f=topic_read(options)),
             *(_final_configs(node, key) for node, key in changeable.items()),
             *(_final_configs(node, ALL_BROKERS) for node in changeable),
         )
+
+
+def _asked_of_controllers(options: WorkloadOptions) -> Sequence[str]:
+    """What controllers are asked, by operations."""
+    direct = ASKED_CONTROLLERS in options.capabilities
+    return (
+        *(("dry-create",) if DRY_RUNS in options.capabilities else ()),
+        *(("controller-dry-create", "controller-configs") if direct else ()),
+    )
 
 
 def _changeable(options: WorkloadOptions) -> Mapping[str, str]:
@@ -160,7 +183,8 @@ class Name:
 class RollingNames:
     """Endless. `next`: the number of the next name. `configures`: some creates do. `features`:
     those that somebody told of, and the levels that they know. `brokers`: those that are
-    configured, name -> key; `anywhere`: by way of others. `on_demand`: so many topics were made
+    configured, name -> key; `anywhere`: by way of others. `asks`: what controllers are asked.
+    `on_demand`: so many topics were made
     so, or were to be. `begun_ns`: when the first operation was
     offered and taken."""
 
@@ -172,6 +196,7 @@ class RollingNames:
     change_share: float = 0.0
     brokers: Mapping[str, str] = field(default_factory=dict)
     anywhere: bool = False
+    asks: Sequence[str] = ()
     on_demand_share: float = 0.0
     on_demand: int = 0
     live: tuple[Name, ...] = ()
@@ -233,6 +258,8 @@ class RollingNames:
             return self._change(rng.choice(self.live).name, rng) if self.live else None
         if self.brokers and rng.random() < BROKER_SHARE:
             return self._change_of_a_broker(rng)
+        if self.asks and rng.random() < ASKED_SHARE:
+            return self._of_a_controller(rng) if self.live else None
         if self.on_demand_share and rng.random() < self.on_demand_share:
             return self._on_demand(rng)
         return None
@@ -243,6 +270,13 @@ class RollingNames:
             value = CreateTopic(on_demand=True).to_json()
             return op("create", key=f"on-demand-{self.on_demand}", value=value)
         return self._any_read(f"on-demand-{rng.randrange(self.on_demand)}", rng)
+
+    def _of_a_controller(self, rng: random.Random) -> Invocation:
+        f, name = rng.choice(self.asks), rng.choice(self.live).name
+        if f == "controller-configs":
+            return op(f, key=name)
+        never = rng.random() < NEVER_MADE_SHARE
+        return op(f, key=rng.choice(NEVER_MADE) if never else name, value=self._asked(rng))
 
     def _change(self, topic: str, rng: random.Random) -> Invocation:
         return op("configure", key=topic, value=_changes(CONFIGS, rng).to_json())
@@ -277,12 +311,16 @@ class RollingNames:
         f = rng.choices(list(self.weights), weights=list(self.weights.values()))[0]
         if f != "create":
             return op(f, key=name)
+        return op(f, key=name, value=self._asked(rng))
+
+    def _asked(self, rng: random.Random) -> Json:
+        """Of a create."""
         partitions = rng.randint(1, self.options.partitions)
         replication = rng.randint(1, self.options.replicas)
         value = CreateTopic(
             partitions=partitions, replication=replication, configs=self._configs(rng)
         )
-        return op(f, key=name, value=value.to_json())
+        return value.to_json()
 
     def _configs(self, rng: random.Random) -> Configs | None:
         if not self.configures or rng.random() >= CONFIGURED_SHARE:

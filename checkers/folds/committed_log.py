@@ -10,7 +10,7 @@ from framework.evidence.changes import Change, LeaderAnnounced
 from framework.evidence.clocks import UNKNOWN_NS, earliest_ns, latest_ns
 from framework.evidence.kinds import DISK, same_fact
 from framework.evidence.run_events import RunEvents, firsts, folded, from_no_disk
-from framework.plugins.checker import DISKS, Finding
+from framework.plugins.checker import DISKS, EVENTS, Finding
 
 AnyChange = TypeVar("AnyChange", bound=Change)
 
@@ -61,6 +61,15 @@ def known_log(events: RunEvents) -> CommittedLog:
         [*reported.conflicts, *_never_committed(reported.records, sure)],
         sum(1 for record in records if record.source == DISK),
     )
+
+
+def surest(log: CommittedLog) -> tuple[Sequence[Change], str]:
+    """By the disks, where they carry all of the log; else by what nodes told of it, if nothing is
+    missing. And the contract that says so."""
+    left = log.records[: log.on_disk]
+    if left and all(each.source == DISK for each in left):
+        return left, DISKS
+    return (log.records if log.gap is None else []), EVENTS
 
 
 def _never_committed(reported: Iterable[Change], sure: CommittedOnDisks) -> Iterator[Finding]:

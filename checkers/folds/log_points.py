@@ -132,6 +132,10 @@ class LogPoints:
         lives = self._names.get(name, ())
         return Spans.of((each.created, each.gone) for each in lives if each.topic_id == topic_id)
 
+    def there(self, name: str) -> Spans:
+        """When there is a topic of that name."""
+        return Spans.of((each.created, each.gone) for each in self._names.get(name, ()))
+
     def state(self, topic_id: str, shown: Mapping[str, Recorded]) -> Spans:
         """When a partition is as it is shown."""
         leader, told = shown["leader"], shown.get("replicas")

@@ -93,9 +93,10 @@ class UnderWay(TypedDict):
 
 
 class TopicAnswer(TypedDict, total=False):
-    """Of a create, a delete, or a read of one topic, as far as each tells."""
+    """Of a create, a dry run of one, a delete, or a read of one topic, as far as each tells."""
 
     topic_id: str
+    exists: bool
     partitions: Sequence[PartitionShown]
     num_partitions: int | None
     replication_factor: int | None

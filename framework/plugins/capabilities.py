@@ -24,6 +24,8 @@ UNFORCED: Final = "unforced-data"
 FORMATTED_DISKS: Final = "formatted-disks"
 CHANGING_VOTERS: Final = "changing-voters"
 TOLD_CONTROLLERS: Final = "told-controllers"
+DRY_RUNS: Final = "dry-runs"
+ASKED_CONTROLLERS: Final = "asked-controllers"
 REPLICA_REPORTS: Final = "replica-reports"
 REPLICA_READS: Final = "replica-reads"
 CAPABILITIES: Final[Mapping[str, str]] = {
@@ -46,6 +48,8 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     FORMATTED_DISKS: "nodes that start with an empty disk once it is formatted",
     CHANGING_VOTERS: "voters that administrators add and remove while the cluster runs",
     TOLD_CONTROLLERS: "controllers that tell anybody which controllers there are, and where",
+    DRY_RUNS: "creates of topics that are only tried",
+    ASKED_CONTROLLERS: "controllers that clients ask of topics, without a broker in between",
     REPLICA_REPORTS: "brokers that tell of their logs, and of who produces to them",
     REPLICA_READS: "replicas that give whoever compares them what they have that is committed",
     "groups": "consumer groups",

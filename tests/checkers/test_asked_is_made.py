@@ -35,7 +35,9 @@ LED = "99999999-9999-9999-9999-999999999999"
 VOTERS = ("c1", "c2", "c3")
 APART = ("unregistered", "untold")
 """Clauses that are not about topics."""
-STILL = ("moves", "moved", "levels", "changes", "broker-configurations", *APART, "elected")
+TRIED = ("dry-runs", "controllers")
+"""Clauses of what controllers are asked."""
+STILL = ("moves", "moved", "levels", "changes", "broker-configurations", *APART, "elected", *TRIED)
 """Clauses of which there is nothing to say where nobody asked for more than topics."""
 PLACED = {"assignment": [[5, 4], [4, 5]]}
 

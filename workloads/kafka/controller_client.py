@@ -1,4 +1,4 @@
-"""Requests that go to the active controller: heartbeats, ISR changes, linearizable reads.
+"""Requests that go to the active controller: heartbeats, ISR changes, linearizable reads, dry runs.
 
 Controllers are asked in turn, starting with the one that answered last, until one is active.
 A connection that could not be made says that there was certainly no effect, and so does
@@ -37,6 +37,14 @@ class NotActive(Exception):
         super().__init__(f"{node} is not the active controller")
         self.node = node
         self.response = response
+
+
+def code_of(response: ResponsePayload) -> int | None:
+    """Of a response as a whole. CreateTopics has one for each topic, and one topic; None: it has
+    no such code."""
+    told = getattr(response, "topics", ())[:1]
+    of_topic = getattr(told[0], "error_code", None) if told else None
+    return getattr(response, "error_code", of_topic)
 
 
 class ControllerClient:
@@ -103,7 +111,7 @@ class ControllerClient:
             deadline = min(deadline, time.monotonic() + READ_ATTEMPT_S)
         try:
             response = self._connections[name].call(request, deadline)
-            if getattr(response, "error_code", None) == ErrorCode.not_controller:
+            if code_of(response) == ErrorCode.not_controller:
                 raise NotActive(name, response)
         except (NotActive, Breakdown) as error:
             self._position = (self._position + 1) % len(self._names)

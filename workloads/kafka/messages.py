@@ -34,6 +34,7 @@ from workloads.kafka.operations.topics import (
     PartitionState,
     TopicConfigs,
     TopicState,
+    TriedTopic,
 )
 from workloads.kafka.roles import BROKER, CONTROLLER
 
@@ -74,6 +75,17 @@ def create_request(
     asked = CreateTopic.from_json(invocation.value)
     if asked.on_demand:
         return metadata_of(invocation.key, made_if_missing=True)
+    return _create(invocation, asked, validate_only=False)
+
+
+def dry_create_request(invocation: Invocation) -> create.CreateTopicsRequest:
+    """Only to be tried."""
+    return _create(invocation, CreateTopic.from_json(invocation.value), validate_only=True)
+
+
+def _create(
+    invocation: Invocation, asked: CreateTopic, *, validate_only: bool
+) -> create.CreateTopicsRequest:
     topic = create.CreatableTopic(
         name=TopicName(invocation.key),
         num_partitions=i32(DEFAULT if asked.partitions is None else asked.partitions),
@@ -89,7 +101,9 @@ def create_request(
             for name, value in asked.configs or ()
         ),
     )
-    return create.CreateTopicsRequest(topics=(topic,), timeout=_TIMEOUT)
+    return create.CreateTopicsRequest(
+        topics=(topic,), timeout=_TIMEOUT, validate_only=validate_only
+    )
 
 
 def delete_request(invocation: Invocation) -> delete.DeleteTopicsRequest:
@@ -154,13 +168,38 @@ def create_answer(
     topic = the_one(response.topics, lambda each: each.name == invocation.key)
     if topic.error_code != 0:
         return refused(topic.error_code, topic.error_message)
+    partitions, replicas, configs = _told_of(topic)
     made = CreatedTopic(
         topic_id=str(topic.topic_id),
-        num_partitions=None if topic.num_partitions < 0 else int(topic.num_partitions),
-        replication_factor=None if topic.replication_factor < 0 else int(topic.replication_factor),
-        configs=None if topic.configs is None else own_configs(topic.configs),
+        num_partitions=partitions,
+        replication_factor=replicas,
+        configs=configs,
     )
     return Ok(made.to_json())
+
+
+def dry_create_answer(invocation: Invocation, response: created.CreateTopicsResponse) -> Answer:
+    """Ok: whether there is a topic of that name, else what would be made. Ids of what is not made
+    say nothing."""
+    topic = the_one(response.topics, lambda each: each.name == invocation.key)
+    if topic.error_code == ErrorCode.topic_already_exists:
+        return Ok(TriedTopic(exists=True).to_json())
+    if topic.error_code != ErrorCode.none:
+        return refused(topic.error_code, topic.error_message)
+    partitions, replicas, configs = _told_of(topic)
+    would = TriedTopic(
+        exists=False, num_partitions=partitions, replication_factor=replicas, configs=configs
+    )
+    return Ok(would.to_json())
+
+
+def _told_of(topic: created.CreatableTopicResult) -> tuple[int | None, int | None, Configs | None]:
+    """Partitions, replicas and configuration, as far as an answer tells of what it made."""
+    return (
+        None if topic.num_partitions < 0 else int(topic.num_partitions),
+        None if topic.replication_factor < 0 else int(topic.replication_factor),
+        None if topic.configs is None else own_configs(topic.configs),
+    )
 
 
 def _made_on_demand(invocation: Invocation, response: cached.MetadataResponse) -> Answer:
@@ -219,7 +258,7 @@ def partitions_of(topic: cached.MetadataResponseTopic) -> tuple[PartitionState, 
 
 
 def configs_answer(invocation: Invocation, response: configured.DescribeConfigsResponse) -> Answer:
-    """Ok: null (absent) or the topic's own configuration, as the broker's cache has it."""
+    """Ok: null (absent) or the topic's own configuration, as the cache of who is asked has it."""
     topic = the_one(response.results, lambda each: each.resource_name == invocation.key)
     if topic.error_code == ErrorCode.unknown_topic_or_partition:
         return Ok(None)
@@ -265,9 +304,16 @@ EXCHANGES: Final[Exchanges] = {
     "create": Exchange(
         at=BROKER, request=create_request, answer=create_answer, forwarded=True, then=until_made
     ),
+    "dry-create": Exchange(
+        at=BROKER, request=dry_create_request, answer=dry_create_answer, forwarded=True
+    ),
+    "controller-dry-create": Exchange(
+        at=CONTROLLER, request=dry_create_request, answer=dry_create_answer
+    ),
     "delete": Exchange(at=BROKER, request=delete_request, answer=delete_answer, forwarded=True),
     "metadata": Exchange(at=BROKER, request=metadata_request, answer=metadata_answer),
     "describe-configs": Exchange(at=BROKER, request=configs_request, answer=configs_answer),
+    "controller-configs": Exchange(at=CONTROLLER, request=configs_request, answer=configs_answer),
     "alter-isr": Exchange(at=CONTROLLER, request=alter_request, answer=alter_answer),
 }
 """Operations in Kafka's own messages. Systems add theirs (`workloads.kafka.system`)."""

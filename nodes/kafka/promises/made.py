@@ -4,8 +4,10 @@ of brokers, and of what it leaves on disks."""
 from typing import Final
 
 from framework.plugins.capabilities import (
+    ASKED_CONTROLLERS,
     CHANGING_CONFIGS,
     CHANGING_VOTERS,
+    DRY_RUNS,
     ELECTIONS,
     REPLICA_READS,
     REPLICA_REPORTS,
@@ -173,6 +175,31 @@ _TOPICS: Final = (
             *of("effects-once", "topics"),
             *of("metadata-answers", "replicas"),
         ),
+    ),
+    Promise(
+        name="dry-runs",
+        says="A create that is only to be validated makes nothing, and is told what a create would "
+        "be told",
+        source="KIP-4; documentation of the protocol, CreateTopics: `validate_only`",
+        capabilities=frozenset({DRY_RUNS}),
+        clauses=of("asked-is-made", "dry-runs", "answers"),
+    ),
+    Promise(
+        name="committed-answers",
+        says="The active controller answers once all is committed that its answer rests on, and "
+        "its process never goes back behind what was",
+        source="QuorumController.ControllerWriteEvent",
+        clauses=of("asked-is-made", "controllers"),
+    ),
+    Promise(
+        name="asked-controllers",
+        says="Controllers answer clients without a broker in between; how a topic is configured, "
+        "from a cache of the metadata log, whether they are active or not",
+        source="KIP-919; ControllerApis.handleDescribeConfigsRequest",
+        bounds=Bounds(since="3.7"),
+        bounded_by=f"listeners of DescribeConfigs ({_MESSAGES}: 3.7.1, not 3.6.2)",
+        capabilities=frozenset({ASKED_CONTROLLERS}),
+        clauses=of("asked-is-made", "controllers"),
     ),
     Promise(
         name="topic-configurations",

@@ -32,6 +32,18 @@ _CONTROL_PLANE: Final = (
         ),
     ),
     NoPromise(
+        name="who-still-leads",
+        says="an answer of the active controller that shows all that was acknowledged before",
+        why="not promised",
+        instead="an answer without records waits for no majority: one that was deposed, and has not "
+        "heard of it, answers by what it had; from 3.7 on no longer than until it misses the "
+        "fetches of a majority",
+        source="QuorumController.ControllerWriteEvent; KAFKA-15489",
+        so="dry runs of creates are true at a point of the committed log, at none before what that "
+        "controller had answered or acknowledged, and show all of it in peace alone "
+        "(`asked-is-made`)",
+    ),
+    NoPromise(
         name="request-ids",
         says="an id of a request that a broker forwards, by which a second one is known",
         why="not promised",

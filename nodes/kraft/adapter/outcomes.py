@@ -87,6 +87,7 @@ OUTCOMES: Final = OutcomeTable(
             "describe",
             "describe-configs",
             "describe-broker-configs",
+            "dry-create",
             "metadata",
             "fetch",
             "replica-fetch",

@@ -13,6 +13,7 @@ from framework.plugins.capabilities import (
     BROKER_LEASES,
     CHANGING_CONFIGS,
     CONFIGS_AT_ANY_BROKER,
+    DRY_RUNS,
     ELECTIONS,
     FEATURE_LEVELS,
     KEPT_GROUPS,
@@ -91,6 +92,7 @@ class KraftSystem(System):
                 TOLD_CONTROLLERS,
                 REPLICA_REPORTS,
                 REPLICA_READS,
+                DRY_RUNS,
             }
         )
         | EVIDENCE

@@ -40,9 +40,9 @@ OF_ALL: Final = {
     *("disk:log-on-disk", "disk:partition-appended", "disk:partition-log-on-disk"),
     *("disk:partition-offset-saved", "disk:partition-truncated", "disk:snapshot-file"),
     *("disk:stalled", "disk:truncated"),
-    *("replica-reads", "replica-reports"),
+    *("dry-runs", "replica-reads", "replica-reports"),
 }
-FROM_3_7: Final = {"told-controllers"}
+FROM_3_7: Final = {"told-controllers", "asked-controllers"}
 FROM_3_9: Final = FROM_3_7 | {
     *("committed-topic-read", "extra-brokers", "synthetic-brokers", "watched-metadata-log")
 }

@@ -1,5 +1,7 @@
-"""Topics: `create`, `delete`, `describe`, `follow`, `metadata`, `describe-configs`. The key is the
-topic's name. `describe` is linearizable, `follow` shows what was committed, `metadata` a cache."""
+"""Topics: `create`, `delete`, `describe`, `follow`, `metadata`, `describe-configs`; `dry-create`,
+by way of a broker, and `controller-dry-create`, which only try a create; `controller-configs`. The
+key is the topic's name. `describe` is linearizable, `follow` shows what was committed, `metadata`
+and `describe-configs` a broker's cache, `controller-configs` a controller's."""
 
 from __future__ import annotations
 
@@ -32,6 +34,17 @@ class CreatedTopic(Value):
     """What a create's answer tells of what it made; None: that is not told."""
 
     topic_id: str
+    num_partitions: int | None = omitted()
+    replication_factor: int | None = omitted()
+    configs: tuple[tuple[str, str | None], ...] | None = omitted()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriedTopic(Value):
+    """What a create that was only tried is told: there is such a topic already, or what would be
+    made, as far as that is told."""
+
+    exists: bool
     num_partitions: int | None = omitted()
     replication_factor: int | None = omitted()
     configs: tuple[tuple[str, str | None], ...] | None = omitted()
