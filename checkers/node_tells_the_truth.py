@@ -19,7 +19,6 @@ from itertools import pairwise
 from typing import Final
 
 from checkers.folds.node_log import KINDS, Entry, LogFold
-from checkers.folds.values import topic_answer
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -61,10 +60,14 @@ IN_FLIGHT: Final = 3
 CACHED: Final = ("metadata", "describe-configs")
 """Answered from a broker's cache: a code, as that there is no such topic, may be an answer."""
 TRIED: Final = "dry-create"
-SERVES: Final = ("create", "delete", "produce", "fetch", "list-offsets", *CACHED)
+SERVES: Final = ("create", TRIED, "delete", "produce", "fetch", "list-offsets", *CACHED)
 """Operations whose requests nodes tell of, where any tells of any."""
-OBSERVED: Final = {"describe-topics": "metadata", "log-ends": "list-offsets"}
-"""What an observer asks by the same requests."""
+TOLD_AS: Final = {
+    "describe-topics": "metadata",
+    "log-ends": "list-offsets",
+    TRIED: "create",
+}
+"""What an observer asks by the same requests, and clients who only try one."""
 REPORTED: Final = Clause(
     name="reported-on-disk",
     says="What a node reported as written, and not as gone since, is on its disk",
@@ -531,25 +534,24 @@ def _served_unreported(
 def _answers(events: RunEvents) -> dict[tuple[str, str], list[Operation]]:
     """By node and operation: what clients and the observer were answered."""
     lost = uncollected(events.plan)
-    asked = [(each.f, each) for each in events.operations]
-    asked += [(OBSERVED[each.f], each) for each in events.observations if each.f in OBSERVED]
-    asked += [("create", each) for each in events.operations if _would_make(each)]
+    observed = [each for each in events.observations if each.f in TOLD_AS]
+    asked = [(TOLD_AS.get(each.f, each.f), each) for each in (*events.operations, *observed)]
     found: dict[tuple[str, str], list[Operation]] = defaultdict(list)
     for f, each in asked:
-        if each.ok and each.node and each.node not in lost and not _is_of_no_end(each):
+        if each.ok and each.node and each.node not in lost and not _is_refused(each):
             found[each.node, f].append(each)
     return found
 
 
-def _would_make(operation: Operation) -> bool:
-    """A create that was only tried, and not refused: nodes tell of it as of any other."""
-    return operation.f == TRIED and not topic_answer(operation).get("exists")
-
-
-def _is_of_no_end(answer: Operation) -> bool:
-    """Where no partition's end is told, all were refused, or none was asked for."""
+def _is_refused(answer: Operation) -> bool:
+    """Where no partition's end is told, all were refused, or none was asked for; and so is a create
+    that is only tried of what there is."""
     result = answer.result
-    return answer.f == "log-ends" and isinstance(result, dict) and not result.get("ends")
+    if not isinstance(result, dict):
+        return False
+    if answer.f == TRIED:
+        return bool(result.get("exists"))
+    return answer.f == "log-ends" and not result.get("ends")
 
 
 def _may_be_ok(served: Served) -> bool:
@@ -588,6 +590,6 @@ class NodeTellsTheTruth(RunChecker):
             SnapshotWritten,
         ),
         disk=(Appended, Truncated, LogBegan, LogOnDisk, SnapshotFile, PartitionLogOnDisk),
-        fs=(*SERVES, TRIED),
+        fs=SERVES,
         observations=True,
     )

@@ -61,7 +61,7 @@ def controller_reads(events: RunEvents, log: CommittedLog) -> tuple[int, list[Fi
     owed = Owed.of(events, records, points)
     chains = list(_chains(answers, Lives(events.faults)))
     found = [found for chain in chains for found in _in_turn(chain, owed, by)]
-    return sum(points.there(each.name).begins != () for each in answers), found
+    return sum(bool(points.there(each.name).begins) for each in answers), found
 
 
 # --- answers ------------------------------------------------------------------------------

@@ -32,6 +32,8 @@ FIFTH = "55555555-5555-5555-5555-555555555555"
 MOVED = "77777777-7777-7777-7777-777777777777"
 CHANGED = "88888888-8888-8888-8888-888888888888"
 LED = "99999999-9999-9999-9999-999999999999"
+TRIED_ID = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa"
+NOT_ASKED = "bbbbbbbb-bbbb-bbbb-bbbb-bbbbbbbbbbbb"
 VOTERS = ("c1", "c2", "c3")
 APART = ("unregistered", "untold")
 """Clauses that are not about topics."""
@@ -145,7 +147,7 @@ def changed() -> LogStory:
 
 def moved() -> LogStory:
     """All that there is to be right: other replicas, levels of features, configurations,
-    elections, and a broker less."""
+    elections, creates that are only tried, and a broker less."""
 
     def during(story: LogStory) -> None:
         moves(story)
@@ -154,6 +156,7 @@ def moved() -> LogStory:
         story.complete(asked)
         needless(story, "m/0")
         changes(story)
+        tried(story)
 
     story = clean(during)
     ends(story)
@@ -166,6 +169,46 @@ def moved() -> LogStory:
     serves(story)
     goes(story)
     return story
+
+
+def tried(story: LogStory) -> None:
+    """d is tried, made and configured, and goes; c1, which leads, and c2 are asked. What nobody
+    makes is tried as well."""
+    story.record("LeaderChange", leader_id=1)
+    tries(story, "d", exists=False)
+    tries(story, "d", "c1", exists=False)
+    told(story, "d", "c2", None)
+    create(story, "d", ASKED, TRIED_ID)
+    logged(story, "d", TRIED_ID, *MADE, retention_ms="60000")
+    told(story, "d", "c1", {"retention.ms": "60000"})
+    tries(story, "d", "c1", exists=True)
+    change(story, "d", {"retention.ms": None})
+    story.config("retention.ms", None, "d")
+    tries(story, "never", exists=False)
+    tries(story, "never", "c1", exists=False)
+    tries(story, "never", type="fail", error="INVALID_REPLICATION_FACTOR")
+    tries(story, "d", exists=True)
+    told(story, "d", "c2", {})
+    story.drop("d", TRIED_ID)
+    story.op("delete", "d", None, {"topic_id": TRIED_ID}, node="b1")
+    told(story, "d", "c1", None)
+    tries(story, "d", "c1", exists=False)
+    story.op("describe", "never", None, None)
+
+
+def tries(
+    story: Story, name: str, node: str = "b1", exists: bool | None = None, **more: Any
+) -> Operation:
+    """A create, at a controller or by way of a broker; without `exists`, not answered so."""
+    f = "controller-dry-create" if node.startswith("c") else "dry-create"
+    result = None if exists is None else {"exists": exists, **more.pop("told", {})}
+    return story.op(f, name, ASKED, result, node=node, **more)
+
+
+def told(story: Story, name: str, node: str, configs: dict[str, str] | None) -> Operation:
+    """How a controller has a topic configured; None: that there is none."""
+    result = None if configs is None else {"configs": [list(each) for each in configs.items()]}
+    return story.op("controller-configs", name, None, result, node=node)
 
 
 def shows(story: Story, replicas: list[int]) -> None:
@@ -1796,3 +1839,181 @@ def test_what_is_set_for_all_brokers_and_for_one_are_two_settings() -> None:
         shows_configs(story, "brokers", told)
     found = judged(story)
     assert found.verdict is Verdict.VALID, found.findings
+
+
+# --- what controllers are asked -----------------------------------------------------------
+
+
+def test_dry_runs_and_answers_of_controllers_are_accepted() -> None:
+    outcome = asked_is_made(moved().run_events())
+    assert_valid(outcome)
+    assert outcome.clauses["dry-runs"] == 5
+    assert outcome.clauses["controllers"] == 9
+
+
+@PLANTED.violation("topic never, id bbbb", "nobody but dry runs asked for it")
+def a_dry_run_that_made_a_topic(story: LogStory) -> None:
+    logged(story, "never", NOT_ASKED, *MADE)
+
+
+@PLANTED.violation("topic never, id bbbb", "nobody but dry runs asked for it")
+def a_dry_run_whose_topic_a_client_is_shown(story: Story) -> None:
+    story.op("metadata", "never", None, topic(*MADE, topic_id=NOT_ASKED))
+
+
+@PLANTED.violation("topic d, id bbbb", "nobody but dry runs asked for it")
+def a_dry_run_that_made_a_topic_once_more(story: LogStory) -> None:
+    """Where a create makes one topic, and that one is another."""
+    story.plan = {**story.plan, "capabilities": ["request-ids", "evidence:applied"]}
+    logged(story, "d", NOT_ASKED, *MADE, retention_ms="60000")
+
+
+@PLANTED.violation("has num_partitions 3, not 2")
+def a_dry_run_of_something_else(story: Story) -> None:
+    tries(story, "never", exists=False, told={"num_partitions": 3})
+
+
+@PLANTED.violation("topic never is there", "at none of its points")
+def a_topic_that_never_was(story: Story) -> None:
+    tries(story, "never", exists=True)
+
+
+@PLANTED.violation("'retention.ms': '7'", "at none of its points")
+def a_configuration_that_never_was(story: Story) -> None:
+    told(story, "d", "c3", {"retention.ms": "7"})
+
+
+@PLANTED.violation("topic d is there", "the same process had reached that in operation")
+def an_active_controller_that_goes_back(story: Story) -> None:
+    tries(story, "d", "c1", exists=True)
+
+
+@PLANTED.violation("'retention.ms': '60000'", "the same process had reached that in operation")
+def a_cache_of_a_controller_that_goes_back(story: Story) -> None:
+    told(story, "d", "c2", {"retention.ms": "60000"})
+
+
+def led() -> LogStory:
+    """c1 leads, and acknowledges a topic; then c2 does. A fault holds from the begin on, so that
+    nobody owes what others acknowledged."""
+    story = LogStory(readers=("c1",))
+    story.inject(healed=False, healed_ns=None)
+    story.record("LeaderChange", leader_id=1)
+    for name, topic_id in (("d", TRIED_ID), ("e", NEXT)):
+        create(story, name, ASKED, topic_id)
+        logged(story, name, topic_id, *MADE, retention_ms="60000")
+    story.epoch = 2
+    story.record("LeaderChange", leader_id=2)
+    create(story, "f", ASKED, FIFTH)
+    logged(story, "f", FIFTH, *MADE, retention_ms="60000")
+    for _ in range(5):
+        tries(story, "d", "c2", exists=True)
+        tries(story, "never", exists=False)
+    return story
+
+
+@PLANTED.violation("there is no topic e", "acknowledged by that controller itself", on=led)
+def a_controller_that_forgets_what_it_acknowledged(story: Story) -> None:
+    tries(story, "e", "c1", exists=False)
+
+
+@PLANTED.violation("there is no topic f", "acknowledged before", on=led)
+def a_dry_run_that_is_late_where_reads_are_linearizable(story: Story) -> None:
+    story.plan = {**story.plan, "capabilities": ["linearizable-topic-read", "evidence:applied"]}
+    tries(story, "f", exists=False)
+
+
+def healed() -> LogStory:
+    """Likewise, and long after that fault had ended."""
+    story = led()
+    story.faults[:] = [replace(each, healed=True, healed_ns=story.now_ns) for each in story.faults]
+    story.wait(60_000)
+    create(story, "g", ASKED, LOST)
+    logged(story, "g", LOST, *MADE, retention_ms="60000")
+    story.wait(60_000)
+    return story
+
+
+@PLANTED.violation("there is no topic g", "acknowledged long before", on=healed)
+def a_deposed_controller_that_answers_in_peace(story: Story) -> None:
+    tries(story, "g", "c1", exists=False)
+
+
+@PLANTED.violation("there is no topic g", "acknowledged long before", on=healed)
+def a_cache_of_a_controller_that_stays_behind(story: Story) -> None:
+    told(story, "g", "c3", None)
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        lambda story: tries(story, "f", "c1", exists=False),
+        lambda story: tries(story, "f", exists=False),
+        lambda story: told(story, "f", "c1", None),
+        lambda story: told(story, "d", "c2", None),
+        lambda story: told(story, "d", "c1", {}),
+    ],
+    ids=["deposed", "by a broker", "a cache", "a cache of who leads", "a cache of who led"],
+)
+def test_what_was_deposed_or_is_a_cache_may_be_late_under_faults(
+    late: Callable[[Story], Operation],
+) -> None:
+    story = led()
+    late(story)
+    assert_valid(asked_is_made(story.run_events()))
+
+
+def test_a_process_that_was_killed_begins_anew() -> None:
+    story = moved()
+    story.inject(fault="kill", lasts_ms=20, victims={"c2": []})
+    told(story, "d", "c2", None)
+    told(story, "d", "c2", {"retention.ms": "60000"})
+    assert_valid(asked_is_made(story.run_events()))
+
+
+def test_dry_runs_that_overlap_have_no_order() -> None:
+    story = led()
+    first = story.invoke("controller-dry-create", "f", ASKED, node="c3")
+    later = story.invoke("controller-dry-create", "f", ASKED, node="c3")
+    story.complete(later, "ok", {"exists": True})
+    story.complete(first, "ok", {"exists": False})
+    assert_valid(asked_is_made(story.run_events()))
+
+
+def test_a_create_that_is_sent_again_may_make_a_topic_of_a_name_that_is_tried() -> None:
+    """Without ids of requests one that was acknowledged may have made another one before."""
+    story = moved()
+    logged(story, "d", NOT_ASKED, *MADE, retention_ms="60000")
+    assert_valid(asked_is_made(story.run_events()))
+
+
+def test_a_create_of_unknown_fate_may_have_made_it() -> None:
+    story = moved()
+    story.plan = {**story.plan, "capabilities": ["request-ids", "evidence:applied"]}
+    create(story, "d", ASKED, None)
+    logged(story, "d", NOT_ASKED, *MADE, retention_ms="60000")
+    assert_valid(asked_is_made(story.run_events()))
+
+
+@pytest.mark.parametrize("clause", TRIED)
+def test_nobody_tried_anything(clause: str) -> None:
+    assert "hardly" in why_none(clean(), clause)
+
+
+@pytest.mark.parametrize("clause", TRIED)
+def test_who_is_told_nothing_though_it_asks_often_knows_nothing(clause: str) -> None:
+    story = clean()
+    for _ in range(10):
+        tries(story, "t", "c1", type="fail", error="CLIENT_TIMED_OUT")
+    assert clause_of(judged(story), clause).verdict is Verdict.UNKNOWN
+
+
+def test_without_a_log_dry_runs_are_judged_by_who_looked() -> None:
+    story = LogStory(readers=())
+    create(story, "t", ASKED, TOPIC)
+    for name in ("never", "never", "unseen"):
+        tries(story, name, exists=False)
+    story.op("metadata", "never", None, None)
+    assert asked_is_made(story.run_events()).clauses["dry-runs"] == 2
+    story.op("metadata", "never", None, topic(*MADE, topic_id=NOT_ASKED))
+    assert_invalid(asked_is_made(story.run_events()), "nobody but dry runs asked for it")

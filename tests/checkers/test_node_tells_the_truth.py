@@ -681,6 +681,11 @@ def answer_of_which_a_node_does_not_tell(story: DiskStory) -> None:
     story.op("create", "t", node="b1")
 
 
+@PLANTED.violation("7 answers to create by b1, and it told of 6")
+def dry_run_of_which_a_node_does_not_tell(story: DiskStory) -> None:
+    story.op("dry-create", "t", {}, {"exists": False}, node="b1")
+
+
 @PLANTED.violation("1 answers to create by b2, and it told of 0")
 def node_that_tells_of_no_answer(story: DiskStory) -> None:
     story.op("create", "t", node="b2")
@@ -777,6 +782,12 @@ def test_that_there_is_no_such_topic_is_an_answer(f: str) -> None:
     story = complete()
     story.serve("b1", APIS[f], code=3)
     story.op(f, "t", {}, None, node="b1")
+    assert_not_accused(judged(story))
+
+
+def test_dry_run_of_what_there_is_was_refused() -> None:
+    story = complete()
+    story.op("dry-create", "t", {}, {"exists": True}, node="b1")
     assert_not_accused(judged(story))
 
 

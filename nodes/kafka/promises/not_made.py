@@ -35,8 +35,8 @@ _CONTROL_PLANE: Final = (
         name="who-still-leads",
         says="an answer of the active controller that shows all that was acknowledged before",
         why="not promised",
-        instead="an answer without records waits for no majority: one that was deposed, and has not "
-        "heard of it, answers by what it had; from 3.7 on no longer than until it misses the "
+        instead="an answer without records waits for no majority: one that was deposed, and has "
+        "not heard of it, answers by what it had; from 3.7 on no longer than until it misses the "
         "fetches of a majority",
         source="QuorumController.ControllerWriteEvent; KAFKA-15489",
         so="dry runs of creates are true at a point of the committed log, at none before what that "
