@@ -1949,11 +1949,19 @@ def a_cache_of_a_controller_that_stays_behind(story: Story) -> None:
     [
         lambda story: tries(story, "f", "c1", exists=False),
         lambda story: tries(story, "f", exists=False),
+        lambda story: (tries(story, "f", exists=True), tries(story, "f", exists=False))[1],
         lambda story: told(story, "f", "c1", None),
         lambda story: told(story, "d", "c2", None),
         lambda story: told(story, "d", "c1", {}),
     ],
-    ids=["deposed", "by a broker", "a cache", "a cache of who leads", "a cache of who led"],
+    ids=[
+        "deposed",
+        "by a broker",
+        "by a broker that asks another one",
+        "a cache",
+        "a cache of who leads",
+        "a cache of who led",
+    ],
 )
 def test_what_was_deposed_or_is_a_cache_may_be_late_under_faults(
     late: Callable[[Story], Operation],

@@ -5,18 +5,24 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from kio.schema.create_topics.v7 import response as created
+from kio.schema.errors import ErrorCode
+from kio.schema.types import TopicName
 from kio.static.primitive import i8, i16, i32, i64
 from loopback_server import CLOSE, HANG, LoopbackServer
 
+from framework.generators import op
 from framework.plugins.dialect import Leadership
 from framework.plugins.outcomes import OutcomeTable
 from nodes.kraft.adapter.dialect import DIALECT
 from nodes.kraft.adapter.outcomes import OUTCOMES
+from nodes.kraft.controller.answers import NO_THROTTLE
 from nodes.kraft.wire.debug import ReadTopicsRequest, ReadTopicsResponse
 from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from workloads.kafka.codec import Codec
 from workloads.kafka.connection import Connection, FateUnknown, NotSent
 from workloads.kafka.controller_client import ControllerClient
+from workloads.kafka.messages import dry_create_request
 
 CODEC = Codec(DIALECT.messages)
 READ = ReadTopicsRequest(names=("t",))
@@ -82,6 +88,28 @@ def test_the_active_one_is_found_and_remembered(controllers: Controllers) -> Non
         node, response = controllers.client.call(WRITE)
         assert (node, response.error_code) == ("c3", 0)
     assert controllers.asked() == [1, 1, 2]
+
+
+def of_one_topic(code: int) -> Any:
+    """An answer to CreateTopics, which has a code for each topic alone."""
+    result = created.CreatableTopicResult(
+        name=TopicName("t"),
+        topic_id=None,
+        error_code=ErrorCode(code),
+        error_message=None,
+        configs=None,
+    )
+    return always(created.CreateTopicsResponse(throttle_time=NO_THROTTLE, topics=(result,)))
+
+
+@pytest.mark.parametrize("code", [0, 36])
+def test_an_answer_of_topics_is_that_of_the_active_one(controllers: Controllers, code: int) -> None:
+    asked = op("controller-dry-create", key="t", value={"partitions": 1, "replication": 1})
+    controllers.set(c1=of_one_topic(41), c2=of_one_topic(code))
+    node, response = controllers.client.call(dry_create_request(asked), read=True)
+    assert (node, response.topics[0].error_code) == ("c2", code)
+    controllers.set(c2=always(created.CreateTopicsResponse(throttle_time=NO_THROTTLE, topics=())))
+    assert controllers.client.call(dry_create_request(asked), read=True)[1].topics == ()
 
 
 def test_where_the_active_one_refuses_that_is_the_answer(controllers: Controllers) -> None:

@@ -16,10 +16,13 @@ from kio.static.primitive import i8, i16, i32
 
 from framework.history.event import Invocation
 from framework.plugins.dialect import UnexpectedResponse
-from framework.plugins.outcomes import Ok, Refused
+from framework.plugins.outcomes import Ok, OutcomeTable, Refused
+from nodes.kafka import outcomes as kafka
+from nodes.kraft.adapter import outcomes as kraft
 from nodes.kraft.controller.answers import NO_THROTTLE
 from workloads.kafka import messages
 from workloads.kafka.messages import EXCHANGES
+from workloads.kafka.roles import BROKER, CONTROLLER
 
 TOPIC_ID = uuid.UUID(int=7)
 ALTER = {
@@ -54,6 +57,38 @@ def test_create_by_numbers() -> None:
     assert topic.assignments == ()
     assert request.timeout.total_seconds() == 2
     assert not request.validate_only
+
+
+DRY_RUNS = ("dry-create", "controller-dry-create")
+
+
+@pytest.mark.parametrize("f", DRY_RUNS)
+def test_a_dry_run_is_a_create_that_is_only_validated(f: str) -> None:
+    value = {"partitions": 3, "replication": 2, "configs": [["retention.ms", "7"]]}
+    asked, tried = sent(op("create", value=value)), sent(op(f, value=value))
+    assert tried.topics == asked.topics
+    assert tried.validate_only and not asked.validate_only
+
+
+def test_controllers_are_asked_without_a_broker_in_between() -> None:
+    at = {f: EXCHANGES[f].at for f in (*DRY_RUNS, "controller-configs", "describe-configs")}
+    assert at == {
+        "dry-create": BROKER,
+        "controller-dry-create": CONTROLLER,
+        "controller-configs": CONTROLLER,
+        "describe-configs": BROKER,
+    }
+
+
+@pytest.mark.parametrize("table", [kraft.OUTCOMES, kafka.OUTCOMES], ids=["kraft", "kafka"])
+@pytest.mark.parametrize("code", ["REQUEST_TIMED_OUT", "NOT_CONTROLLER", "UNKNOWN_SERVER_ERROR"])
+def test_a_dry_run_is_harmless_whatever_becomes_of_it(table: OutcomeTable, code: str) -> None:
+    assert table.refused("dry-create", Refused(code), retried=True).type == "fail"
+    assert table.unanswered("dry-create", "CLIENT_TIMED_OUT", "", sent=True).type == "fail"
+
+
+def test_all_that_controllers_are_asked_is_harmless() -> None:
+    assert {*DRY_RUNS, "controller-configs"} <= kafka.OUTCOMES.reads
 
 
 def test_create_by_assignment() -> None:
@@ -148,6 +183,21 @@ def test_created_tells_what_was_made() -> None:
             "configs": [["retention.ms", "7"]],
         }
     )
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (0, Ok({"exists": False, "num_partitions": 3, "replication_factor": 2})),
+        (36, Ok({"exists": True})),
+        (38, Refused("INVALID_REPLICATION_FACTOR")),
+        (41, Refused("NOT_CONTROLLER")),
+    ],
+)
+def test_a_dry_run_is_told_whether_the_topic_is_there(code: int, expected: object) -> None:
+    """And what would be made, without the id that it will not have."""
+    response = created("t", code, num_partitions=i32(3), replication_factor=i16(2))
+    assert messages.dry_create_answer(op("dry-create"), response) == expected
 
 
 @pytest.mark.parametrize(

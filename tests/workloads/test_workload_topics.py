@@ -10,8 +10,10 @@ from reference_controller import ReferenceController
 from framework.generators import clients, simulate, stagger
 from framework.history.event import Event, Invocation
 from framework.plugins.capabilities import (
+    ASKED_CONTROLLERS,
     CHANGING_CONFIGS,
     CONFIGS_AT_ANY_BROKER,
+    DRY_RUNS,
     FEATURE_LEVELS,
     TOPICS_ON_DEMAND,
 )
@@ -26,6 +28,7 @@ from workloads.topics import (
     MOST_ON_DEMAND,
     MOST_OPERATIONS,
     MOST_UNKNOWN,
+    NEVER_MADE,
     Topics,
     TopicsOptions,
 )
@@ -309,6 +312,57 @@ def test_topics_that_are_made_on_demand_have_their_own_names_and_stay() -> None:
     assert uses["create"] == MOST_ON_DEMAND and min(uses.values()) > 10, uses
     others = run(Topics(), ReferenceController(), seconds=120)
     assert not [event for event in others if str(event.key).startswith("on-demand")]
+
+
+class Askable(ReferenceController):
+    """One whose controllers answer clients."""
+
+    def __call__(self, op: Event, n: int) -> tuple[int, Event]:
+        if op.f in ("dry-create", "controller-dry-create"):
+            return 10**6, replace(op, type="ok", value={"exists": op.key in self.topics})
+        if op.f == "controller-configs":
+            return 10**6, replace(op, type="ok", value=None)
+        return super().__call__(op, n)
+
+
+ASKS = {
+    "brokers alone": ({DRY_RUNS}, {"dry-create"}),
+    "controllers": (
+        {DRY_RUNS, ASKED_CONTROLLERS},
+        {"dry-create", "controller-dry-create", "controller-configs"},
+    ),
+    "nobody": (set[str](), set[str]()),
+}
+
+
+@pytest.mark.parametrize(("able", "kinds"), ASKS.values(), ids=ASKS)
+def test_controllers_are_asked_for_names_that_live_and_that_nobody_makes(
+    able: set[str], kinds: set[str]
+) -> None:
+    history = run(Topics(), Askable(), seconds=300, capabilities=CAPABILITIES | able)
+    assert_encodable(history)
+    asked = invocations(history, "dry-create", "controller-dry-create", "controller-configs")
+    assert {event.f for event in asked} == kinds
+    share = len(asked) / len([event for event in history if event.type == "invoke"])
+    assert not kinds or 0.06 < share < 0.1
+    tried = [event for event in asked if event.f != "controller-configs"]
+    never = [event for event in tried if event.key in NEVER_MADE]
+    assert not tried or len(never) > 0.15 * len(tried)
+    assert all("partitions" in event.value for event in tried)
+    exists = Counter(end.value["exists"] for op, end in pairs(history) if op in tried)
+    assert not tried or min(exists[True], exists[False]) > 0.2 * len(tried)
+    made = {event.key for event in invocations(history, "create", "delete", "describe")}
+    assert not made.intersection(NEVER_MADE)
+
+
+@pytest.mark.parametrize("able", [False, True])
+def test_in_the_end_somebody_looks_for_what_nobody_made(able: bool) -> None:
+    capabilities = CAPABILITIES | ({DRY_RUNS} if able else set[str]())
+    options = WorkloadOptions(seed=0, threads=2, rate=1, capabilities=capabilities)
+    final = clients(Topics().final_generator(options))
+    history = simulate(final, threads=2, completion=ReferenceController(), max_ops=100)
+    looked = [event.key for event in invocations(history, "describe")]
+    assert looked == (list(NEVER_MADE) if able else [])
 
 
 @pytest.mark.parametrize(
