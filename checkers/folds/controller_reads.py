@@ -50,14 +50,12 @@ Configs: TypeAlias = Mapping[str, str | None]
 def controller_reads(events: RunEvents, log: CommittedLog) -> tuple[int, list[Finding]]:
     """How many answers of names that the log has were held against it, and what is wrong."""
     records, by = surest(log)
-    if not records:
+    answered = [each for each in events.operations if each.f in READS and each.ok]
+    if not records or not answered:
         return 0, []
     points, configured = LogPoints.of(records), Configured.of(records)
-    answers = [
-        Answer.of(each, points, configured)
-        for each in sorted(events.operations, key=lambda each: each.index)
-        if each.f in READS and each.ok
-    ]
+    in_order = sorted(answered, key=lambda each: each.index)
+    answers = [Answer.of(each, points, configured) for each in in_order]
     owed = Owed.of(events, records, points)
     chains = list(_chains(answers, Lives(events.faults)))
     found = [found for chain in chains for found in _in_turn(chain, owed, by)]
