@@ -216,15 +216,15 @@ DRY: Final = Clause(
 TOLD: Final = Clause(
     name="controllers",
     says="What a controller answers of a topic - a dry run, or how it is configured - is true at "
-    "one point of the committed log, and none before what that process had answered so; an active "
-    "one's, nor before what it had acknowledged itself, and in peace all know what was "
-    "acknowledged longer ago than recovery takes",
+    "one point of the committed log, none that came later, and none before what that process had "
+    "answered so; an active one's, nor before what it had acknowledged itself, and in peace all "
+    "know what was acknowledged longer ago than recovery takes",
     compares="answers of controllers of names that the log has",
     floor=2,
     because="an answer that is compared with one before it",
     sources=(CLIENTS, LEDGER, DISKS, EVENTS),
     blind="what others had acknowledged while faults hold, where a deposed controller may answer; "
-    "what was not committed yet, if it came to be; which controller a broker asked",
+    "what was under way, and not committed yet; which controller a broker asked",
 )
 SHOWN: Final = 5
 """Dry runs that a finding names."""

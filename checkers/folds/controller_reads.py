@@ -6,7 +6,8 @@ Each answer is true at one point of the log, and an answer of a process at none 
 which it had given before, from the same place. An active controller knows what it has committed
 itself, as it led: what it acknowledged, its later answers show. Whether it still leads it need not
 know, so that an answer may lack what others had acknowledged; in peace it does not, once recovery
-is over. Where a system promises reads that are linearizable, a dry run is one.
+is over. Where a system promises reads that are linearizable, a dry run is one. And nobody knows
+what is asked for only later.
 
 Brokers pass dry runs on, and nobody tells to whom: such an answer is by itself.
 """
@@ -21,7 +22,7 @@ from checkers.folds.committed_log import CommittedLog, surest
 from checkers.folds.elected import STRICT
 from checkers.folds.lives import Lives
 from checkers.folds.log_points import NEVER_AGAIN, LogPoints, Spans
-from checkers.folds.owed import Acknowledged, Latest, Peace, acknowledged
+from checkers.folds.owed import Acknowledged, Earliest, Latest, Peace, acknowledged
 from checkers.folds.values import topic_answer
 from framework.checking.findings import finding
 from framework.evidence.changes import (
@@ -153,6 +154,7 @@ class Owed:
     peace: Peace
     by_time: Latest
     by_event: Latest
+    later: Earliest
     own: Mapping[str, Latest] = field(default_factory=dict)
 
     @classmethod
@@ -175,6 +177,7 @@ class Owed:
             Peace.of(events),
             Latest(given, lambda each: each.at_ns),
             Latest(given, _end),
+            Earliest(given),
             {node: Latest(each, _end) for node, each in own.items()},
         )
 
@@ -228,11 +231,22 @@ def _in_turn(chain: Sequence[Answer], owed: Owed, by: str) -> Iterator[Finding]:
                 why = f"the same process had reached that in operation {earlier.operation.index}"
                 shown = Low(point, why, earlier.operation)
         low = max(shown, owed.low(each.operation), key=lambda low: low.point)
-        first = each.first(low.point)
+        first, later = each.first(low.point), owed.later.after(each.operation.end or 0)
         if first is None:
             yield _wrong(each, low, by)
+        elif later is not None and first >= later.point:
+            yield _too_early(each, first, later, by)
         else:
             heappush(ended, (each.operation.end or 0, first, each))
+
+
+def _too_early(answer: Answer, point: int, later: Acknowledged, by: str) -> Finding:
+    change = later.operation
+    message = (
+        f"{answer}, which is so from point {point} of the committed log on, behind what {change.f} "
+        f"of {change.key} (operation {change.index}) was acknowledged, and asked for only later"
+    )
+    return finding(message, [answer.operation, change], by=[by])
 
 
 def _wrong(answer: Answer, low: Low, by: str) -> Finding:

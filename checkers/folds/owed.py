@@ -2,7 +2,7 @@
 have been deposed, that is in peace alone, and what was acknowledged longer ago than recovery takes.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -74,3 +74,18 @@ class Latest:
         """None: there was none."""
         at = bisect_left(self._moments, moment)
         return self._latest[at - 1] if at else None
+
+
+class Earliest:
+    """Of changes that were asked for after some event, the one with the first point."""
+
+    def __init__(self, changes: Iterable[Acknowledged]) -> None:
+        in_order = sorted(changes, key=lambda each: each.operation.index)
+        self._asked = [each.operation.index for each in in_order]
+        last_first = accumulate(reversed(in_order), lambda *two: min(two, key=lambda it: it.point))
+        self._earliest = list(last_first)[::-1]
+
+    def after(self, event: int) -> Acknowledged | None:
+        """None: there was none."""
+        at = bisect_right(self._asked, event)
+        return self._earliest[at] if at < len(self._earliest) else None

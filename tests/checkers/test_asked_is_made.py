@@ -1878,6 +1878,33 @@ def a_topic_that_never_was(story: Story) -> None:
     tries(story, "never", exists=True)
 
 
+@PLANTED.violation("topic g is there", "create of g", "asked for only later")
+def a_topic_that_is_only_to_come(story: LogStory) -> None:
+    tries(story, "g", exists=True)
+    create(story, "g", ASKED, NOT_ASKED)
+    logged(story, "g", NOT_ASKED, *MADE, retention_ms="60000")
+
+
+@PLANTED.violation("there is no topic g", "delete of g", "asked for only later")
+def a_topic_that_is_only_to_go(story: LogStory) -> None:
+    create(story, "g", ASKED, NOT_ASKED)
+    logged(story, "g", NOT_ASKED, *MADE, retention_ms="60000")
+    tries(story, "g", "c1", exists=True)
+    told(story, "g", "c1", {"retention.ms": "60000"})
+    told(story, "g", "c1", None)
+    story.record("RemoveTopicRecord", topic_id=NOT_ASKED)
+    story.delete("g", NOT_ASKED)
+
+
+def test_what_was_asked_for_while_a_dry_run_was_under_way_may_be_there() -> None:
+    story = moved()
+    asked = story.invoke("dry-create", "g", ASKED, node="b1")
+    create(story, "g", ASKED, NOT_ASKED)
+    logged(story, "g", NOT_ASKED, *MADE, retention_ms="60000")
+    story.complete(asked, "ok", {"exists": True})
+    assert_valid(asked_is_made(story.run_events()))
+
+
 @PLANTED.violation("'retention.ms': '7'", "at none of its points")
 def a_configuration_that_never_was(story: Story) -> None:
     told(story, "d", "c3", {"retention.ms": "7"})

@@ -1,7 +1,7 @@
 """What controllers answer of topics is a point of the log (`folds/controller_reads.py`), against
 brute force. Stories of whole runs are in test_asked_is_made."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 from typing import Any, Final
 
@@ -39,7 +39,8 @@ ASKS = st.lists(
 
 @dataclass(frozen=True)
 class Said:
-    """An answer, by when it began and ended, and the points that it must show."""
+    """An answer, by when it began and ended, the point that it must show, and that which came
+    later."""
 
     f: str
     node: str
@@ -47,10 +48,11 @@ class Said:
     begin: int
     end: int
     low: int = 0
+    later: int = 1 << 30
 
     def holds(self, states: list[str], at: int, configured: int) -> bool:
         there = self.shown != "none"
-        if at < self.low or there != (states[at] != "none"):
+        if not self.low <= at <= configured < self.later or there != (states[at] != "none"):
             return False
         if self.f == AT_ACTIVE or not there:
             return configured == at
@@ -60,12 +62,12 @@ class Said:
 @dataclass
 class Cluster:
     """t comes and goes, and is configured; c1 and c2 lead by turns. A state for each point of the
-    log, and of acknowledged changes the end, the point and who led."""
+    log, and acknowledged changes with their points and who led."""
 
     story: LogStory
     states: list[str]
     leader: int
-    given: list[tuple[int, int, str]]
+    given: list[tuple[Operation, int, str]]
     made: str = ""
 
     @classmethod
@@ -103,11 +105,20 @@ class Cluster:
         self.states.append(state)
         if acknowledged:
             done = self.story.op(f, "t", {}, {"topic_id": self.made}, node="b1")
-            self.given.append((done.end or 0, len(self.states) - 1, f"c{self.leader}"))
+            self.given.append((done, len(self.states) - 1, f"c{self.leader}"))
 
     def low(self, f: str, node: str, begin: int) -> int:
-        own = [point for end, point, leader in self.given if leader == node and end < begin]
+        own = [
+            point
+            for change, point, leader in self.given
+            if leader == node and (change.end or 0) < begin
+        ]
         return max(own, default=0) if f == AT_ACTIVE else 0
+
+    def later(self, end: int) -> int:
+        return min(
+            (point for change, point, _ in self.given if change.index > end), default=1 << 30
+        )
 
 
 def possible(states: list[str], said: list[Said]) -> bool:
@@ -150,6 +161,7 @@ def test_the_rule_is_what_it_says(
     for step in left:
         cluster.step(*step)
     said += [end(cluster, *each) for each in opened]
+    said = [replace(each, later=cluster.later(each.end)) for each in said]
     events = cluster.story.run_events()
     _, found = controller_reads(events, known_log(events))
     assert (not found) == possible(cluster.states, said)
