@@ -63,6 +63,7 @@ from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Co
 
 FS: Final = (
     "create",
+    "delete",
     "describe",
     "follow",
     "metadata",

@@ -1915,9 +1915,10 @@ def an_active_controller_that_goes_back(story: Story) -> None:
     tries(story, "d", "c1", exists=True)
 
 
-@PLANTED.violation("'retention.ms': '60000'", "the same process had reached that in operation")
+@PLANTED.violation("'segment.bytes': '7'", "the same process had reached that in operation")
 def a_cache_of_a_controller_that_goes_back(story: Story) -> None:
-    told(story, "d", "c2", {"retention.ms": "60000"})
+    for value in ("8", "7"):
+        told(story, "c", "c2", {"segment.bytes": value})
 
 
 def led() -> LogStory:
