@@ -27,6 +27,8 @@ VERSIONED_READ: Final = OR.join((LINEARIZABLE_READ, COMMITTED_READ))
 """A read that shows versions of partitions."""
 TOPIC_CONFIGS: Final = "topic-configs"
 """The capability of which `describe-configs` makes use."""
+LEAST_IN_SYNC: Final = (("min.insync.replicas", "2"),)
+"""Of topics on three brokers or more: an ISR of one is too small."""
 
 
 class KafkaWorkload:

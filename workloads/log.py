@@ -52,7 +52,7 @@ from framework.plugins.capabilities import (
 from framework.plugins.outcomes import NEEDLESS, OUT_OF_RANGE, PRESENT
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client, WorkloadOptions
-from workloads.base import ATTEMPTS, FinalReads, KafkaWorkload
+from workloads.base import ATTEMPTS, LEAST_IN_SYNC, FinalReads, KafkaWorkload
 from workloads.kafka.flood_client import FloodClient
 from workloads.kafka.log_client import LogClient
 from workloads.kafka.operations.floods import Flood
@@ -78,7 +78,6 @@ FINAL_CONSUMER: Final = "final"
 ACKS: Final = {"all": 80, "1": 15, "0": 5}
 IDEMPOTENT_SHARE: Final = 0.7
 PRODUCE_SHARE, LIST_SHARE, SEEK_SHARE = 0.5, 0.06, 0.02
-LEAST_IN_SYNC: Final = (("min.insync.replicas", "2"),)
 FLOODED: Final = "flood"
 """The topic of floods; who leads its partitions is the only replica, and never another."""
 QUIET: Final = 1.5

@@ -2,11 +2,13 @@
 
 Synthetic brokers (ids 201, 202, 203) lead partitions and work as in `isr`. In turn
 one of them is *replaced* (a new process takes its id while the old one goes on), *killed* (a
-new process comes after a moment), or *paused* for longer than its lease, as by a long garbage
-collection, and gets a new epoch when it comes back. From then on its former epoch's heartbeats,
-ISR changes and shutdown requests keep coming while the new one works, together with accepted
-requests sent once more and requests with a leader epoch or version that is over. All of them
-must be refused. The client does not judge: where the node accepts one, it reports ok.
+new process comes after a moment), *paused* for longer than its lease, as by a long garbage
+collection, and gets a new epoch when it comes back, or has *left* (controlled shutdown), and a new
+process comes. From then on its former epoch's heartbeats, ISR changes and shutdown requests keep
+coming while the new one works, together with accepted requests sent once more and requests with a
+leader epoch or version that is over. And leaders ask for ISRs with a member by its former epoch, or
+with one that is out of service: it leaves, or has registered and rests before it asks to be active.
+All of them must be refused. The client does not judge: where the node accepts one, it reports ok.
 """
 
 from __future__ import annotations
@@ -29,10 +31,14 @@ from workloads.synthetic.stale_requests import FencedIncarnation, ReplayLog, sta
 
 FIRST_ID: Final = 201
 CHANGES_A_TOPIC: Final = 600
-FATES: Final = ("replaced", "killed", "paused")
+FATES: Final = ("replaced", "killed", "paused", "left")
 SHORTEST_GAP_MS, LONGEST_GAP_MS = 1500, 3000
 """Between one incarnation's end and the next one's."""
 SHORTEST_RESTART_MS, LONGEST_RESTART_MS = 300, 1200
+SHORTEST_REST_MS, LONGEST_REST_MS = 700, 1500
+"""How long a new process is registered before it asks to be active, and others rest."""
+LEAVES_MS: Final = 4000
+"""How long one waits to be let go."""
 OVERSLEPT_MS: Final = 1500
 """How long a pause outlasts the lease."""
 ZOMBIE_SHARE: Final = 0.5
@@ -109,7 +115,9 @@ class Zombies:
                 return stale
         if self.brokers.topic.partitions and rng.random() < DESCRIBE_SHARE:
             return self.brokers.describe()
-        return self.brokers.alter(rng, rival=rng.random() < RIVAL_SHARE)
+        honest = self.brokers.alter(rng, rival=rng.random() < RIVAL_SHARE)
+        # Where nobody can lead honestly, others come all the same.
+        return honest or stale_request(self.log, self.brokers, rng, now_ns)
 
     # --- ending incarnations --------------------------------------------------------------
 
@@ -125,13 +133,21 @@ class Zombies:
         if len(working) < 2 or not victims:
             return self
         rng = context.rng(-1 - self.turn)
-        victim, fate = rng.choice(victims), FATES[self.turn % len(FATES)]
+        fate, rest_ms = (
+            FATES[self.turn % len(FATES)],
+            rng.randint(SHORTEST_REST_MS, LONGEST_REST_MS),
+        )
+        victim = replace(rng.choice(victims), rest_ns=rest_ms * NS_PER_MS)
         gap_ms = rng.randint(SHORTEST_GAP_MS, LONGEST_GAP_MS)
         ended = replace(self, turn=self.turn + 1, turn_ns=now_ns + gap_ms * NS_PER_MS)
         if fate == "paused":
             back_ns = victim.lease_end_ns + OVERSLEPT_MS * NS_PER_MS
             asleep = replace(victim, active=False, due_ns=max(back_ns, now_ns))
             return replace(ended, brokers=self.brokers.with_broker(asleep))
+        if fate == "left":
+            ends_ns = now_ns + LEAVES_MS * NS_PER_MS
+            leaver = replace(victim, active=False, due_ns=now_ns, ends_ns=ends_ns)
+            return replace(ended, brokers=self.brokers.with_broker(leaver))
         restart_ms = rng.randint(SHORTEST_RESTART_MS, LONGEST_RESTART_MS)
         heir = victim.restarted(now_ns + (restart_ms * NS_PER_MS if fate == "killed" else 0))
         log = self.log.with_fenced(self._fenced(victim, victim.epoch, fate))
@@ -156,6 +172,8 @@ class Zombies:
         if asked is None:
             return self
         learned = replace(self, brokers=after.turned_over(CHANGES_A_TOPIC))
+        if asked.f == "heartbeat":
+            learned = learned._gone(self.brokers.by_id[Heartbeat.from_json(asked.value).broker_id])
         if event.type != "ok":
             return learned
         if asked.f == "alter-isr" and AlterIsr.from_json(asked.value).zombie is None:
@@ -165,6 +183,13 @@ class Zombies:
             if heartbeat.zombie is None:
                 return learned._granted(heartbeat, self.brokers.by_id[heartbeat.broker_id])
         return learned
+
+    def _gone(self, before: Broker) -> Zombies:
+        """After a heartbeat of a broker. One that left has ended where another process is next."""
+        after = self.brokers.by_id[before.broker_id]
+        if before.ends_ns is None or before.epoch == NO_EPOCH or after.number == before.number:
+            return self
+        return replace(self, log=self.log.with_fenced(self._fenced(before, before.epoch, "left")))
 
     def _granted(self, asked: Heartbeat, before: Broker) -> Zombies:
         """After an honest heartbeat was granted. An epoch that its incarnation lost by it is

@@ -1,9 +1,10 @@
 """An independent, in-memory controller: it answers the operations that workloads invoke.
 
 Small on purpose, and written from the protocol, not from the node. `ignore` makes it blind to
-one of the fences ("broker_epoch", "leader_epoch", "partition_epoch"); `lose` is the share of
-operations whose answer is lost, half of them after they took effect. `spelt`: its own names of what
-it refuses for, which are told to workloads by what they assert alone.
+one of the fences ("broker_epoch", "leader_epoch", "partition_epoch", "isr_epochs", or "members"
+that are out of service); `lose` is the share of operations whose answer is lost, half of them after
+they took effect. `spelt`: its own names of what it refuses for, which are told to workloads by what
+they assert alone.
 """
 
 import random
@@ -238,7 +239,10 @@ class ReferenceController:
         if partition.leader not in asked["isr"] or not set(asked["isr"]) <= set(partition.replicas):
             raise Refused("INVALID_REQUEST")
         for member, epoch in zip(asked["isr"], asked["isr_epochs"], strict=True):
-            if not self._active(member) or epoch not in (-1, self.brokers[member].epoch):
+            if not self._active(member) and "members" not in self.ignore:
+                raise Refused("INELIGIBLE_REPLICA")
+            known = epoch in (-1, self.brokers[member].epoch)
+            if not known and "isr_epochs" not in self.ignore:
                 raise Refused("INELIGIBLE_REPLICA")
         self._next()
         partition.isr = list(asked["isr"])

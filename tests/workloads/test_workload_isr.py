@@ -114,7 +114,7 @@ def test_how_a_system_spells_its_refusals_changes_nothing(
     workload: type[Workload], heard: set[str]
 ) -> None:
     as_kafka, otherwise = (
-        run(workload(), ReferenceController(lose=0.1, spelt=spelt))
+        run(workload(), ReferenceController(2, lose=0.3, spelt=spelt), seed=2)
         for spelt in (str, lambda code: f"E{len(code)}")
     )
     assert heard <= {end.asserts for _, end in pairs(as_kafka)}
@@ -215,3 +215,20 @@ def test_every_operation_is_a_request_that_a_node_can_read() -> None:
 def test_the_seed_fixes_the_schedule() -> None:
     runs = [run(Isr(), ReferenceController(), seed=seed, seconds=10) for seed in (1, 1, 2)]
     assert runs[0] == runs[1] != runs[2]
+
+
+@pytest.mark.parametrize(
+    ("brokers", "capabilities", "configs"),
+    [
+        (3, {"topic-configs"}, [["min.insync.replicas", "2"]]),
+        (2, {"topic-configs"}, None),
+        (3, set(), None),
+    ],
+)
+def test_topics_ask_for_two_in_sync_where_they_can(
+    brokers: int, capabilities: set[str], configs: list[list[str]] | None
+) -> None:
+    able = frozenset({"linearizable-topic-read", *capabilities})
+    workload = Isr(IsrOptions(brokers=brokers))
+    history = run(workload, ReferenceController(), seconds=10, capabilities=able)
+    assert [op.value.get("configs") for op in invocations(history, "create")] == [configs]

@@ -25,16 +25,22 @@ def zombies(history: list[Event]) -> list[tuple[Event, Event]]:
 
 
 def kind(op: Event) -> tuple[str, str, str, str]:
-    return op.f, op.value["zombie"], op.value["stale"][0], op.value.get("target", "")
+    (number,) = op.value.get("stale", ("",))
+    return op.f, op.value["zombie"], number, op.value.get("target", "")
 
 
 ALL_KINDS = {
     *(
         ("heartbeat", why, "broker_epoch", target)
-        for why in ("replaced", "killed", "paused")
+        for why in ("replaced", "killed", "paused", "left")
         for target in ("active", "leaving")
     ),
-    *(("alter-isr", why, "broker_epoch", "") for why in ("replaced", "killed", "paused")),
+    *(
+        ("alter-isr", why, number, "")
+        for why in ("replaced", "killed", "paused", "left")
+        for number in ("broker_epoch", "isr_epochs")
+    ),
+    *(("alter-isr", why, "", "") for why in ("fenced", "leaving")),
     ("heartbeat", "replay", "broker_epoch", "active"),
     ("alter-isr", "replay", "leader_epoch", ""),
     ("alter-isr", "replay", "partition_epoch", ""),
@@ -72,7 +78,8 @@ def test_each_broker_has_several_lives_under_rising_epochs(history: list[Event])
             lives[op.value["broker_id"]].append(op.value["incarnation"])
             epochs[op.value["broker_id"]].append(end.value["broker_epoch"])
     assert lives.keys() == set(BROKER_IDS)
-    assert all(len(set(each)) >= 3 for each in lives.values())
+    assert all(len(set(each)) >= 2 for each in lives.values())
+    assert sum(len(set(each)) for each in lives.values()) >= 12
     assert all(each == sorted(each) for each in epochs.values())
 
 
@@ -105,8 +112,12 @@ def test_only_what_is_certainly_stale_is_called_a_zombie(seed: int, lose: float)
                 "leader_epoch": leader_epoch[at],
                 "partition_epoch": version[at],
             }
-            for name in value["stale"]:
-                assert value[name] < newest[name], event
+            for name in value.get("stale", ()):
+                if name == "isr_epochs":
+                    named = zip(value["isr"], value["isr_epochs"], strict=True)
+                    assert any(epoch < broker_epoch[member] for member, epoch in named), event
+                else:
+                    assert value[name] < newest[name], event
             continue
         asked = open_.pop(event.process)
         if event.type != "ok":
@@ -120,16 +131,25 @@ def test_only_what_is_certainly_stale_is_called_a_zombie(seed: int, lose: float)
             for each in event.value["partitions"]:
                 acknowledged(event.value["topic_id"], each["partition"], each)
     assert judged >= 100
-    assert "ok" not in {end.type for _, end in zombies(history)}
+    likely = Counter(end.type for op, end in zombies(history) if "stale" not in op.value)
+    assert "ok" not in {end.type for op, end in zombies(history) if "stale" in op.value}
+    assert likely["ok"] <= (likely.total() // 5 if lose else 0), "what is lost may be done later"
+    assert likely["fail"] >= 20
 
 
-@pytest.mark.parametrize("fence", ["broker_epoch", "leader_epoch", "partition_epoch"])
+@pytest.mark.parametrize(
+    "fence", ["broker_epoch", "leader_epoch", "partition_epoch", "isr_epochs", "members"]
+)
 def test_a_controller_without_a_fence_accepts_some_of_them(fence: str) -> None:
     """Nothing but the one number is wrong with a good share of the zombies."""
     history = run(Zombie(), ReferenceController(ignore={fence}))
     accepted = [op for op, end in zombies(history) if end.type == "ok"]
     assert len(accepted) >= 5
-    assert {op.value["stale"][0] for op in accepted} == {fence}
+    if fence == "members":
+        assert {op.value["zombie"] for op in accepted} == {"fenced", "leaving"}
+        return
+    # A controller that takes a zombie's heartbeat may have the broker in service again.
+    assert {kind(op)[2] for op in accepted} - {""} == {fence}
     if fence == "broker_epoch":
         assert {op.f for op in accepted} == {"heartbeat", "alter-isr"}
 

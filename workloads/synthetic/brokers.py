@@ -17,10 +17,10 @@ from framework.generators import op
 from framework.history.event import Event, Invocation, Process
 from framework.plugins.outcomes import PRESENT, STALE
 from framework.plugins.workload import WorkloadOptions
-from workloads.base import versioned_read
+from workloads.base import LEAST_IN_SYNC, TOPIC_CONFIGS, versioned_read
 from workloads.kafka.operations.brokers import AlterIsr, Heartbeat, IsrState, broker_key
-from workloads.kafka.operations.topics import CreateTopic, TopicState
-from workloads.synthetic.broker import Broker, heartbeat, learn
+from workloads.kafka.operations.topics import Configs, CreateTopic, TopicState
+from workloads.synthetic.broker import Broker, heartbeat, learn, sent
 from workloads.synthetic.partition import (
     Partition,
     alter,
@@ -54,7 +54,8 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyntheticBrokers:
-    """`read`: the operation that shows the topic. `open`: what is under way, by process.
+    """`read`: the operation that shows the topic. `configs`: of each topic, where that has its own.
+    `open`: what is under way, by process.
     `period_ns`: between heartbeats of an active broker. `topics_ns`: before then no topic is
     created or deleted."""
 
@@ -64,6 +65,7 @@ class SyntheticBrokers:
     assignment: tuple[tuple[int, ...], ...]
     by_id: Mapping[int, Broker]
     topic: Topic
+    configs: Configs | None = None
     open: Mapping[Process, Event] = field(default_factory=dict)
     topics_ns: int = 0
 
@@ -125,7 +127,7 @@ class SyntheticBrokers:
         )
 
     def _create(self) -> Invocation:
-        value = CreateTopic(assignment=self.assignment).to_json()
+        value = CreateTopic(assignment=self.assignment, configs=self.configs).to_json()
         return op("create", key=self.topic.name, value=value)
 
     def _under_way(self, f: str, key: str) -> bool:
@@ -138,8 +140,7 @@ class SyntheticBrokers:
         after = replace(self, open={**self.open, event.process: event})
         if event.f == "heartbeat":
             asked = Heartbeat.from_json(event.value)
-            broker = self.by_id[asked.broker_id]
-            return after.with_broker(replace(broker, asking=broker.asking or asked.zombie is None))
+            return after.with_broker(sent(self.by_id[asked.broker_id], asked))
         if event.f == "alter-isr":
             return after.with_topic(replace(self.topic, altered=self.topic.altered + 1))
         return after
@@ -175,10 +176,19 @@ class SyntheticBrokers:
         return replace(self, topic=topic)
 
     def _heard(self, asked: Heartbeat, event: Event, now_ns: int) -> SyntheticBrokers:
-        broker = self.by_id[asked.broker_id]
-        return self.with_broker(
-            learn(broker, asked, event, seed=self.seed, now_ns=now_ns, period_ns=self.period_ns)
+        before = self.by_id[asked.broker_id]
+        broker = learn(
+            before, asked, event, seed=self.seed, now_ns=now_ns, period_ns=self.period_ns
         )
+        after = self.with_broker(broker)
+        moved = (broker.epoch, broker.left) != (before.epoch, before.left)
+        return after._in_doubt() if moved else after
+
+    def _in_doubt(self) -> SyntheticBrokers:
+        """A broker that came or went may have been put out of ISRs, and off what it led."""
+        known = self.topic.partitions
+        doubted = {number: replace(each, fresh=False) for number, each in known.items()}
+        return self.with_topic(replace(self.topic, partitions=doubted))
 
     def _described(self, state: TopicState | None) -> SyntheticBrokers:
         if state is None:
@@ -232,11 +242,13 @@ def synthetic_brokers(
     options: WorkloadOptions, *, topic: str, broker_ids: Sequence[int], partitions: int
 ) -> SyntheticBrokers:
     """Before the first operation: each partition is on all brokers, another one first.
-    Topics are named `topic`-0, `topic`-1, ...
+    Topics are named `topic`-0, `topic`-1, ... On three brokers or more they ask for two in sync:
+    whoever leaves a smaller ISR may lead once that is empty, where a system has that (KIP-966).
     Heartbeats go out every second, or, where that would be more than half of the `rate`, every
     other second at most."""
     period_s = min(max(1.0, 2 * len(broker_ids) / options.rate), 2.0)
     count = len(broker_ids)
+    configures = count > 2 and TOPIC_CONFIGS in options.capabilities
     return SyntheticBrokers(
         seed=options.seed,
         read=versioned_read(options),
@@ -247,4 +259,5 @@ def synthetic_brokers(
         ),
         by_id={broker_id: Broker(broker_id=broker_id) for broker_id in broker_ids},
         topic=Topic(prefix=topic),
+        configs=LEAST_IN_SYNC if configures else None,
     )

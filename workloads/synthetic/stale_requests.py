@@ -1,8 +1,10 @@
-"""Requests that must be refused: of fenced incarnations, or recorded before things moved on.
+"""Requests that must be refused: of fenced incarnations, recorded before things moved on, or for an
+ISR with a member that may be in none.
 
-Each rests on an acknowledgement: a broker epoch is stale only where a greater one of the same
-id was acknowledged, a leader epoch or version only where a later one of the same partition was.
-So a request made here is certainly stale when it is invoked, whatever else is under way.
+Each stale one rests on an acknowledgement: a broker epoch is stale only where a greater one of the
+same id was acknowledged, a leader epoch or version only where a later one of the same partition
+was. So it is certainly stale when it is invoked, whatever else is under way. That a member is out
+of service (KIP-841) is likely: it may be back, or not gone yet, before the request is there.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ REPLAY: Final = "replay"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FencedIncarnation:
-    """An epoch that a broker id worked under. `why` it is over: "replaced", "killed", "paused".
+    """An epoch that a broker id worked under. `why` it is over: "replaced", "killed", "paused",
+    "left".
     `granted`: the last heartbeat that was granted under it, as it was sent."""
 
     broker_id: int
@@ -62,13 +65,20 @@ class ReplayLog:
 
 MOST_FENCED: Final = 12
 MOST_CHANGES: Final = 24
+MEMBERS_SHARE: Final = 0.4
+"""How many of the requests have nothing wrong but a member, where one can be had: one that is out
+of service, before one by a former epoch, for that is not for long."""
 
 
 def stale_request(
     log: ReplayLog, brokers: SyntheticBrokers, rng: random.Random, now_ns: int
 ) -> Invocation | None:
-    """A request that is certainly stale now, of a kind drawn among those that can be made."""
+    """A request that is to be refused, of a kind drawn among those that can be made."""
     stale = [each for each in log.fenced if each.surely_stale(brokers)]
+    if rng.random() < MEMBERS_SHARE:
+        unfit = _unfit_member(brokers, rng, now_ns) or _stale_member(stale, brokers, rng)
+        if unfit is not None:
+            return unfit
     fenced = rng.choice(stale) if stale else None
     kinds: list[Callable[[], Invocation | None]] = [
         lambda: _stale_version(brokers, rng),
@@ -125,6 +135,45 @@ def _stale_leader(
     honest = _honest(partition, brokers, rng)
     change = replace(honest, broker_id=fenced.broker_id, broker_epoch=fenced.epoch)
     return _stale_change(partition.key, change, fenced.why, "broker_epoch")
+
+
+# --- for an ISR with somebody who may be in none ------------------------------------------
+
+
+def _stale_member(
+    stale: Sequence[FencedIncarnation], brokers: SyntheticBrokers, rng: random.Random
+) -> Invocation | None:
+    """An honest ISR change but that it names a member by the epoch of a former life (KIP-903): one
+    that serves again, so that nothing else is wrong with it."""
+    members = eligible(brokers.by_id.values())
+    able = [each for each in stale if each.broker_id in members]
+    if not able:
+        return None
+    former = rng.choice(able)
+    partition = _led(brokers, rng, lambda each: each.fresh and each.leader != former.broker_id)
+    if partition is None:
+        return None
+    change = _with_member(_honest(partition, brokers, rng), former.broker_id, former.epoch)
+    return _stale_change(partition.key, change, former.why, "isr_epochs")
+
+
+def _unfit_member(brokers: SyntheticBrokers, rng: random.Random, now_ns: int) -> Invocation | None:
+    """An honest ISR change but that it takes in a broker that is fenced or leaves (KIP-841)."""
+    standings = {each: own.out_of_service(now_ns) for each, own in brokers.by_id.items()}
+    out = [(each, *standing) for each, standing in standings.items() if standing is not None]
+    if not out:
+        return None
+    broker_id, epoch, why = rng.choice(out)
+    partition = _led(brokers, rng, lambda each: each.fresh and broker_id in each.replicas)
+    if partition is None:
+        return None
+    change = _with_member(_honest(partition, brokers, rng), broker_id, epoch)
+    return op("alter-isr", key=partition.key, value=replace(change, zombie=why).to_json())
+
+
+def _with_member(change: AlterIsr, broker_id: int, epoch: int) -> AlterIsr:
+    members = {**dict(zip(change.isr, change.isr_epochs, strict=True)), broker_id: epoch}
+    return replace(change, isr=tuple(members), isr_epochs=tuple(members.values()))
 
 
 # --- recorded before things moved on ------------------------------------------------------

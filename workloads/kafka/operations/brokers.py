@@ -4,9 +4,10 @@ and `list-brokers` (none), has no value.
 
 States are those of `framework.evidence.kinds.BrokerState`: a system has its own words for them.
 The value is the whole request: the same value is the same request, which makes a replay one.
-Requests that must be refused say so: `zombie` is how the incarnation that sends one ended
-(replaced, killed, paused), or replay; `stale` lists the numbers that are over. Honest ones have
-null and nothing.
+Requests that must be refused say so: `zombie` is how the incarnation that sends one, or that it
+names as a member, ended (replaced, killed, paused, left), or replay; `stale` lists the numbers that
+are over. An ISR change that names a member which is out of service has `fenced` or `leaving` there,
+and no number: its epoch is right. Honest ones have null and nothing.
 """
 
 from __future__ import annotations
