@@ -57,7 +57,7 @@ from checkers.folds.partition_links import (
     partitions_of,
     unled,
 )
-from checkers.folds.service import OF_BROKERS, OfBroker, Service
+from checkers.folds.service import OF_BROKERS, OfBroker, Service, out_of_service
 from checkers.folds.shown_states import SHOWN_FS
 from checkers.folds.values import alter_isr
 from framework.checking.findings import finding, weighed
@@ -317,11 +317,11 @@ class Judge:
                 if standing is None:
                     continue
                 self.counts.members += 1
-                if not standing.serves:
+                if not standing.may_join:
                     yield finding(
                         f"the record at offset {after.offset} takes broker {member} into the ISR "
-                        f"of {key[0]}/{key[1]}, which was not in service then: the record at "
-                        f"offset {standing.by.offset} is the last of it",
+                        f"of {key[0]}/{key[1]}, which was {out_of_service(standing)} then: the "
+                        f"record at offset {standing.by.offset} is the last of it",
                         evidence=[standing.by, after.change],
                         clause=MEMBERS.name,
                     )

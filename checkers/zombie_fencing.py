@@ -2,6 +2,7 @@
 
 Once a newer generation - broker epoch of a broker, leader epoch or version of a partition - has
 been acknowledged, or stands in the committed log, a request that carries an older one is refused.
+So is one for an ISR with a member by an older broker epoch (KIP-903), or out of service (KIP-841).
 Judged three ways: by what clients were answered, by what controllers had applied when they
 decided, and by leases.
 
@@ -13,7 +14,7 @@ less; so by disks only those are accused that cannot have led before that record
 from bisect import bisect_right
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Final
 
@@ -27,6 +28,7 @@ from checkers.folds.leases import served_without_lease, serving
 from checkers.folds.operations import is_zombie
 from checkers.folds.served_cut_off import served_cut_off
 from checkers.folds.shown_ends import SHOWS, ShownEnd
+from checkers.folds.unfit_members import Unfit, UnfitMembers
 from checkers.folds.values import cluster_view, conditional
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
@@ -57,6 +59,9 @@ TOPICS: Final = "describe-topics"
 """What the observer asks brokers for: their metadata."""
 NO_EPOCH: Final = -1
 NOBODY: Final = ReplicaId(-1)
+FORMER_LIFE, OUT_OF_SERVICE = "former lives", "brokers out of service"
+UNFIT_KINDS: Final = (FORMER_LIFE, OUT_OF_SERVICE)
+"""What may be wrong with a member."""
 OCCASIONS: Final = frozenset({OR.join(("zombie-requests", BROKER_LEASES, *evidence_of(Decided)))})
 """A run has requests that carry a generation, brokers that may serve without a lease, or nodes that
 tell of their decisions."""
@@ -73,6 +78,19 @@ REFUSED: Final = Clause(
     "to a node that had led before, or that began before anybody was shown the log so far; what a "
     "request did all the same that was refused, or not answered (effects-once, isr-chain); why it "
     "was refused; generations of processes that never told theirs",
+)
+MEMBERS: Final = Clause(
+    name="fit-members",
+    says="An ISR change is refused that names a member by an older broker epoch than was "
+    "acknowledged, or stood in the committed log, before it began, or one that had registered and "
+    "never asked to be active, or was let go",
+    compares="answers to ISR changes in which nothing but a member is known to be wrong: its "
+    "epoch, or that it is out of service",
+    floor=4,
+    because="two of each, where clients sent two of each: one may be refused for another reason",
+    sources=(CLIENTS, DISKS, EVENTS),
+    blind="a member that is fenced because it was silent, or is still on its way out: that only "
+    "the log shows (isr-chain)",
 )
 DECIDED: Final = Clause(
     name="decided",
@@ -102,19 +120,21 @@ LEASED: Final = Clause(
 @dataclass(frozen=True, slots=True)
 class Generation:
     """A value of a counter that an operation carried, or was shown, or that a committed record
-    began. `shown`: of a record on disks, who was shown that it had been committed."""
+    began. `shown`: of a record on disks, who was shown that it had been committed. `member`: it is
+    of a member of the ISR that a change asks for, not of who asks."""
 
     kind: Kind
     value: int
     by: Operation | Change
     shown: ShownEnd | None = None
+    member: bool = False
 
 
 def zombie_fencing(events: RunEvents) -> Outcome:
     reported = replace(events, evidence=from_no_disk(events.evidence))
     left = committed_on_disks(events)
     dates = commit_dates(events, left)
-    stale, unproven, current, judged = _clients(reported, _OnDisks.of(events, left, dates))
+    clients = _clients(reported, _OnDisks.of(events, left, dates))
     decided, log_findings = decided_on_stale(reported)
     served, lease_findings = served_without_lease(reported)
     fenced, fenced_findings = served_while_fenced(reported, left, dates)
@@ -124,17 +144,18 @@ def zombie_fencing(events: RunEvents) -> Outcome:
         "zombies": len(zombies),
         "zombies_refused": sum(each.failed for each in zombies),
         "zombies_indeterminate": sum(not each.ok and not each.failed for each in zombies),
-        "zombies_current": current,
+        "zombies_current": clients.current,
         "decisions": decided,
         "serves": served,
     }
     codes = Counter(each.error_code or "?" for each in zombies if each.failed)
     figures |= {f"refused.{code}": count for code, count in sorted(codes.items())}
     why = unreported(events.plan)
-    if why:  # what was current may be what only the log shows, and when, nobody tells
-        unproven = []
+    # What was current may be what only the log shows, and when, nobody tells.
+    unproven = [] if why else clients.unproven
     findings = [
-        *(replace(each, clause=REFUSED.name) for each in (*stale, *unproven)),
+        *(replace(each, clause=REFUSED.name) for each in (*clients.stale, *unproven)),
+        *(replace(each, clause=MEMBERS.name) for each in clients.unfit),
         *(replace(each, clause=DECIDED.name) for each in log_findings),
         *(
             replace(each, clause=LEASED.name)
@@ -142,7 +163,8 @@ def zombie_fencing(events: RunEvents) -> Outcome:
         ),
     ]
     counts: dict[str, Count] = {
-        REFUSED.name: judged or _no_zombies(events.operations),
+        REFUSED.name: clients.judged or _no_zombies(events.operations),
+        MEMBERS.name: clients.members(),
         DECIDED.name: why
         or (decided, sum(_conditional(each) for each in events.operations if each.ok)),
         LEASED.name: LEASED.count(fenced + cut_off, why) if why else serving(reported),
@@ -169,16 +191,76 @@ def _conditional(operation: Operation) -> bool:
 # --- what clients were answered -----------------------------------------------------------
 
 
-def _clients(events: RunEvents, disks: "_OnDisks") -> tuple[list[Finding], list[Finding], int, int]:
-    """Accepted requests that carried less than was known before they began; accepted zombies that
-    carried something of which nothing shows that it was current; how many the rest were; and how
-    many answers could have been such."""
+@dataclass(frozen=True, slots=True)
+class _Wrong:
+    """What was known to be wrong with a request before it began. `stale`: numbers of who asks, or
+    of the partition, that were over, `former`: such of members of the ISR, each with a newer one;
+    `unfit`: members that were out of service. `carried`: all numbers."""
+
+    carried: Sequence[Generation]
+    stale: Sequence[tuple[Generation, Generation]]
+    former: Sequence[tuple[Generation, Generation]]
+    unfit: Sequence[Unfit]
+
+    @property
+    def but_for_a_member(self) -> str:
+        """Of which kind its only fault is; empty: it is another one, or there is none."""
+        if self.stale or bool(self.former) == bool(self.unfit):
+            return ""
+        return FORMER_LIFE if self.former else OUT_OF_SERVICE
+
+
+@dataclass(slots=True)
+class _Answers:
+    """`stale`: accepted requests that carried less than was known before they began, `unfit`: that
+    named members so, or that were out of service; `unproven`: accepted zombies that carried
+    something of which nothing shows that it was current; `current`: how many the rest were;
+    `judged`: how many answers could have been such. `sent`: how many ISR changes were wrong but for
+    a member, by kind; `heard`: the kinds of those that were answered."""
+
+    stale: list[Finding] = field(default_factory=list)
+    unfit: list[Finding] = field(default_factory=list)
+    unproven: list[Finding] = field(default_factory=list)
+    current: int = 0
+    judged: int = 0
+    sent: Counter[str] = field(default_factory=Counter)
+    heard: list[str] = field(default_factory=list)
+
+    def members(self) -> Count:
+        """Clients who sent few gave little occasion to accept one."""
+        if all(self.sent[kind] >= MEMBERS.floor // 2 for kind in UNFIT_KINDS):
+            return MEMBERS.sightings(self.heard)
+        few = ", ".join(f"{self.sent[kind]} with {kind}" for kind in UNFIT_KINDS)
+        return f"clients sent few ISR changes with a member that is wrong: {few}"
+
+    def add(self, operation: Operation, wrong: _Wrong, newest: Mapping[Kind, Generation]) -> None:
+        kind, answered = wrong.but_for_a_member, _is_answered(operation)
+        self.sent[kind] += 1
+        self.heard += [kind] * bool(kind and answered)
+        of_members = wrong.former or wrong.unfit
+        self.judged += answered and bool(wrong.stale or (is_zombie(operation) and not of_members))
+        if not operation.ok:
+            return
+        if wrong.stale:
+            self.stale.append(_accepted(operation, *wrong.stale[0]))
+        elif wrong.former:
+            self.unfit.append(_accepted(operation, *wrong.former[0]))
+        elif wrong.unfit:
+            self.unfit.append(_taken_in(operation, wrong.unfit[0]))
+        elif is_zombie(operation) and not _are_current(wrong.carried, newest):
+            self.unproven.append(_unproven(operation))
+        else:
+            self.current += is_zombie(operation)
+
+
+def _clients(events: RunEvents, disks: "_OnDisks") -> _Answers:
+    """What was answered to requests that were to be refused."""
     operations = sorted(events.operations, key=lambda each: each.index)
     known = _Known([*operations, *events.observations], events.of(Change))
-    stale, unproven, current, judged = [], [], 0, 0
+    members, found = UnfitMembers.of(operations), _Answers()
     for operation in operations:
         newest = known.before(operation)
-        if not operation.ok and (not operation.failed or operation.error_code in SILENCE):
+        if not _is_answered(operation) and operation.f != "alter-isr":
             continue
         carried = list(_carried(operation))
         behind = [
@@ -186,22 +268,33 @@ def _clients(events: RunEvents, disks: "_OnDisks") -> tuple[list[Finding], list[
             for each in carried
             if (newer := _newer(each, newest) or disks.newer(each, operation)) is not None
         ]
-        judged += bool(behind) or is_zombie(operation)
-        if not operation.ok:
-            continue
-        if behind:
-            stale.append(_accepted(operation, *behind[0]))
-        elif is_zombie(operation) and not _are_current(carried, newest):
-            unproven.append(
-                finding(
-                    f"operation {operation.index} ({operation.f} of {operation.key}) was a "
-                    f"zombie's ({conditional(operation)['zombie']}) and was answered ok",
-                    [operation],
-                )
-            )
-        elif is_zombie(operation):
-            current += 1
-    return stale, unproven, current, judged
+        wrong = _Wrong(
+            carried,
+            stale=[each for each in behind if not each[0].member],
+            former=[each for each in behind if each[0].member],
+            unfit=list(members.named_by(operation)) if operation.f == "alter-isr" else [],
+        )
+        found.add(operation, wrong, newest)
+    return found
+
+
+def _is_answered(operation: Operation) -> bool:
+    return operation.ok or (operation.failed and operation.error_code not in SILENCE)
+
+
+def _unproven(operation: Operation) -> Finding:
+    return finding(
+        f"operation {operation.index} ({operation.f} of {operation.key}) was a "
+        f"zombie's ({conditional(operation)['zombie']}) and was answered ok",
+        [operation],
+    )
+
+
+def _taken_in(operation: Operation, unfit: Unfit) -> Finding:
+    return finding(
+        f"operation {operation.index} ({operation.f} of {operation.key}) was answered ok; {unfit}",
+        [unfit.since, operation],
+    )
 
 
 def _newer(carried: Generation, newest: Mapping[Kind, Generation]) -> Generation | None:
@@ -325,7 +418,7 @@ def _carried(operation: Operation) -> Iterator[Generation]:
     if operation.f == "alter-isr":
         for member, epoch in zip(value["isr"], value.get("isr_epochs") or (), strict=False):
             if epoch != NO_EPOCH:
-                yield Generation(_broker(member), epoch, operation)
+                yield Generation(_broker(member), epoch, operation, member=True)
         where = _where(value["topic_id"], value["partition"])
         yield Generation(("leader epoch", where), value["leader_epoch"], operation)
         yield Generation(("version", where), value["partition_epoch"], operation)
@@ -385,7 +478,7 @@ class ZombieFencing(RunChecker):
         "no client"
     )
     requires = either_of(Change) | OCCASIONS
-    clauses = (REFUSED, DECIDED, LEASED)
+    clauses = (REFUSED, MEMBERS, DECIDED, LEASED)
     check_run = RunCheck(
         zombie_fencing,
         evidence=(

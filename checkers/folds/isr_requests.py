@@ -8,7 +8,7 @@ from typing import Final
 from checkers.folds.isr import asking, by_version
 from checkers.folds.isr_counts import Counts
 from checkers.folds.partition_links import Gaps, Link, Partition
-from checkers.folds.service import Service
+from checkers.folds.service import Service, out_of_service
 from checkers.folds.values import alter_isr, altered_isr
 from framework.checking.findings import finding
 from framework.evidence.clocks import Moment, moment_of, surely_before
@@ -28,13 +28,15 @@ REQUESTS: Final = Clause(
 )
 MEMBERS: Final = Clause(
     name="members-in-service",
-    says="Who joins an ISR is in service by the log below that record (KIP-841), and an accepted "
-    "change named the broker epochs that its leader and members had there (KIP-380, KIP-903)",
+    says="Who joins an ISR is in service by the log below that record, and does not leave "
+    "(KIP-841); an accepted change named the broker epochs that its leader and members had there "
+    "(KIP-380, KIP-903)",
     compares="brokers that joined an ISR, and broker epochs that accepted changes named",
     floor=2,
     because="one may be in service by chance",
     sources=(CLIENTS, DISKS, EVENTS),
-    blind="a broker that is shutting down",
+    blind="a broker that is shutting down, where the log does not say so; who is fenced and stays "
+    "in the ISR without a request, as its last member does",
 )
 
 
@@ -109,7 +111,8 @@ class Requests:
                 )
 
     def _named(self, change: Operation, link: Link) -> Iterator[Finding]:
-        """The broker epochs that an accepted change named, as the log below its record has them."""
+        """The members and broker epochs that an accepted change named, as the log below its record
+        has them."""
         asked = alter_isr(change)
         named = {asked["broker_id"]: asked["broker_epoch"]}
         named |= dict(zip(asked["isr"], asked.get("isr_epochs") or (), strict=False))
@@ -123,6 +126,15 @@ class Requests:
                     f"ISR change {change.index} of {change.key} named epoch {epoch} of broker "
                     f"{broker_id} and is the record at offset {link.offset}; below that the broker "
                     f"has epoch {standing.epoch}, since offset {standing.by.offset}",
+                    [change],
+                    [standing.by, link.change],
+                    clause=MEMBERS.name,
+                )
+            elif broker_id in asked["isr"] and not standing.may_join:
+                yield finding(
+                    f"ISR change {change.index} of {change.key} named broker {broker_id} as a "
+                    f"member and is the record at offset {link.offset}; below that the broker is "
+                    f"{out_of_service(standing)}, since offset {standing.by.offset}",
                     [change],
                     [standing.by, link.change],
                     clause=MEMBERS.name,

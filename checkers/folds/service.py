@@ -8,22 +8,46 @@ from typing import TypeAlias
 
 from framework.evidence.changes import (
     BrokerFenced,
+    BrokerLeaving,
     BrokerRegistered,
     BrokerUnfenced,
     BrokerUnregistered,
 )
 
-OfBroker: TypeAlias = BrokerRegistered | BrokerUnregistered | BrokerFenced | BrokerUnfenced
-OF_BROKERS = (BrokerRegistered, BrokerUnregistered, BrokerFenced, BrokerUnfenced)
+OfBroker: TypeAlias = (
+    BrokerRegistered | BrokerUnregistered | BrokerFenced | BrokerUnfenced | BrokerLeaving
+)
+OF_BROKERS = (BrokerRegistered, BrokerUnregistered, BrokerFenced, BrokerUnfenced, BrokerLeaving)
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A broker's from a record on."""
+    """A broker's from a record on. `leaving`: it is about to end, which it is until its next
+    process registers: it serves clients, and joins no ISR."""
 
     epoch: int
     serves: bool
     by: OfBroker
+    leaving: bool = False
+
+    @property
+    def may_join(self) -> bool:
+        """Whether it may be in an ISR (KIP-841)."""
+        return self.serves and not self.leaving
+
+    def then(self, by: OfBroker) -> "Standing":
+        """After its next record. A process that registers again stays what it was, and only a
+        broker in service begins to leave."""
+        same = self.epoch == by.broker_epoch
+        serves = isinstance(by, BrokerUnfenced)
+        if isinstance(by, BrokerRegistered | BrokerLeaving):
+            serves = self.serves and same
+        return Standing(by.broker_epoch, serves, by, _leaves(by) or (self.leaving and same))
+
+
+def out_of_service(standing: Standing) -> str:
+    """Of one that may not join, in words that follow "it is"."""
+    return "about to leave" if standing.serves else "not in service"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +66,7 @@ class Service:
         found: dict[int, list[Standing]] = defaultdict(list)
         for _, each in sorted(first.items()):
             own = found[each.broker_id]
-            serves = isinstance(each, BrokerUnfenced)
-            if isinstance(each, BrokerRegistered) and own:
-                # A process that registers again stays what it was.
-                serves = own[-1].serves and own[-1].epoch == each.broker_epoch
-            own.append(Standing(each.broker_epoch, serves, each))
+            own.append(own[-1].then(each) if own else _first(each))
         return cls(found, unknown)
 
     def before(self, offset: int, broker_id: int) -> Standing | None:
@@ -70,3 +90,13 @@ class Service:
         before, after = own[at - 1], own[at]
         registered = isinstance(after.by, BrokerRegistered) and after.epoch != before.epoch
         return registered and after.epoch <= offset
+
+
+def _leaves(by: OfBroker) -> bool:
+    return isinstance(by, BrokerLeaving) or (isinstance(by, BrokerRegistered) and by.leaving)
+
+
+def _first(by: OfBroker) -> Standing:
+    """Where nobody knows what was before: who leaves has served."""
+    serves = isinstance(by, BrokerUnfenced | BrokerLeaving)
+    return Standing(by.broker_epoch, serves, by, _leaves(by))

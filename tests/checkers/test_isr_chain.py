@@ -29,6 +29,7 @@ from checkers.isr_chain import CLAUSES, IsrChain
 from checkers.isr_chain import isr_chain as judge
 from framework.evidence.changes import (
     BrokerFenced,
+    BrokerLeaving,
     BrokerUnregistered,
     Change,
     EligibleForgotten,
@@ -923,6 +924,36 @@ def member_that_is_no_longer_registered(story: Story) -> None:
         if isinstance(each, BrokerFenced):
             same = {field.name: getattr(each, field.name) for field in fields(each)}
             story.evidence[at] = BrokerUnregistered(**same)
+
+
+def leave(story: Story, offset: int, broker: int) -> None:
+    """By the disks of a system that has a record for that."""
+    fence(story, offset, broker)
+    to_disks(story)
+    for at, each in enumerate(story.evidence):
+        if isinstance(each, BrokerFenced) and each.offset == offset:
+            same = {field.name: getattr(each, field.name) for field in fields(each)}
+            story.evidence[at] = BrokerLeaving(**same)
+
+
+@PLANTED.violation(FENCED, "was about to leave then: the record at offset 41")
+def member_that_is_shutting_down(story: Story) -> None:
+    joined(story, 40)
+    leave(story, 41, 5)
+
+
+def test_a_broker_may_leave_after_it_joined() -> None:
+    story = clean()
+    joined(story, 40)
+    leave(story, 44, 5)
+    assert not judge(story.run_events()).findings
+
+
+@PLANTED.violation("named broker 5 as a member", "below that the broker is not in service")
+def member_that_is_fenced_and_stays(story: Story) -> None:
+    """It was in the ISR before: nobody joins."""
+    fence(story, 51, 5)
+    accepted_with(story, isr_epochs=[7, 8])
 
 
 def accepted_with(story: Story, **named: Any) -> None:

@@ -1,10 +1,13 @@
 """Who is in service, and under which epoch, by the records below an offset."""
 
+from dataclasses import replace
+
 import pytest
 
 from checkers.folds.service import OfBroker, Service
 from framework.evidence.changes import (
     BrokerFenced,
+    BrokerLeaving,
     BrokerRegistered,
     BrokerUnfenced,
     BrokerUnregistered,
@@ -13,6 +16,7 @@ from framework.evidence.kinds import BrokerEpoch, BrokerId, LeaderEpoch, Offset
 
 Kind = type[OfBroker]
 IN, OUT, NEW, GONE = BrokerUnfenced, BrokerFenced, BrokerRegistered, BrokerUnregistered
+LEAVES = BrokerLeaving
 
 
 def record(offset: int, kind: Kind, epoch: int, broker: int = 4) -> OfBroker:
@@ -108,3 +112,34 @@ def test_the_first_process_of_a_broker_takes_nobodys_place() -> None:
 def test_other_records_of_a_broker_bring_no_other_process(kind: Kind, epoch: int) -> None:
     service = Service.of([record(3, NEW, 3), record(5, IN, 3), record(9, kind, epoch)])
     assert not any(service.comes_anew(offset, 4) for offset in range(12))
+
+
+@pytest.mark.parametrize(
+    ("records", "serves", "joins"),
+    [
+        ([(NEW, 7), (IN, 7)], True, True),
+        ([(NEW, 7), (IN, 7), (LEAVES, 7)], True, False),
+        ([(IN, 7), (LEAVES, 7), (OUT, 7)], False, False),
+        ([(IN, 7), (LEAVES, 7), (OUT, 7), (IN, 7)], True, False),
+        ([(IN, 7), (LEAVES, 7), (NEW, 7)], True, False),
+        ([(IN, 7), (LEAVES, 7), (NEW, 8), (IN, 8)], True, True),
+        ([(LEAVES, 7)], True, False),
+        ([(NEW, 7), (LEAVES, 7)], False, False),
+    ],
+    ids=["in", "leaves", "gone", "back", "same process", "next process", "seen late", "fenced"],
+)
+def test_who_leaves_serves_and_joins_nothing_until_its_next_process(
+    records: list[tuple[Kind, int]], serves: bool, joins: bool
+) -> None:
+    log = [record(offset, kind, epoch) for offset, (kind, epoch) in enumerate(records)]
+    found = Service.of(log).before(len(log), 4)
+    assert found is not None
+    assert (found.serves, found.may_join) == (serves, joins)
+
+
+def test_a_registration_may_say_that_a_process_leaves() -> None:
+    amended = record(6, NEW, 7)
+    assert isinstance(amended, BrokerRegistered)
+    service = Service.of([record(5, IN, 7), replace(amended, leaving=True)])
+    found = service.before(7, 4)
+    assert found is not None and found.serves and not found.may_join

@@ -32,8 +32,46 @@ from framework.history.pairing import Operation
 from framework.verdict import Verdict
 
 
+def registers(story: Story, broker: int, epoch: int) -> Operation:
+    answer = {"broker_epoch": epoch, "next_state": "starting"}
+    value = {"broker_id": broker, "broker_epoch": -1, "target": "active", "zombie": None}
+    return story.op("heartbeat", f"broker-{broker}", value, answer)
+
+
+def leaves(story: Story, broker: int, epoch: int, state: str = "leaving") -> Operation:
+    value = {"broker_id": broker, "broker_epoch": epoch, "target": "leaving", "zombie": None}
+    answer = {"broker_epoch": epoch, "next_state": state}
+    return story.op("heartbeat", f"broker-{broker}", value, answer)
+
+
+def takes_in(story: Story, broker: int, epoch: int, **more: Any) -> Operation:
+    """4 asks for itself and that broker in sync; nothing else is wrong."""
+    named = {"isr_epochs": [8, epoch], "broker_epoch": 8, **more}
+    return story.alter(9, [4, broker], **named)
+
+
+def have_registered(story: Story) -> Story:
+    """15 has a second life, under epoch 8 after 6; 16 has registered, under 9, and rests."""
+    story.heartbeat(15, -1, answered=6)
+    story.heartbeat(15, -1, answered=8)
+    registers(story, 16, 9)
+    return story
+
+
+def refused_members(story: Story, times: int = 2) -> Story:
+    for _ in range(times):
+        takes_in(story, 15, 6, type="fail", error="INELIGIBLE_REPLICA")
+        takes_in(story, 16, 9, type="fail", error="INELIGIBLE_REPLICA")
+    return story
+
+
 def clean() -> Story:
-    """A broker's second life; its first one comes back in vain."""
+    """Refused are a broker's first life, in its second one, and members that are wrong."""
+    return refused_members(have_registered(second_life()))
+
+
+def second_life() -> Story:
+    """A broker's; its first one comes back in vain."""
     story = Story()
     story.boot("c1")
     story.broker(3, 4, 3)
@@ -111,9 +149,9 @@ def test_zombies_of_clients_are_judged_without_a_word_of_any_node() -> None:
     assert judged(ZombieFencing(), story).verdict is Verdict.INVALID
 
 
-def mute() -> Story:
+def mute(story: Story | None = None) -> Story:
     """By the plan nodes tell nothing."""
-    story = silent(clean())
+    story = silent(clean() if story is None else story)
     story.plan = {**story.plan, "capabilities": ["disk:applied"]}
     return story
 
@@ -121,7 +159,8 @@ def mute() -> Story:
 def test_runs_without_events_are_judged_by_clients() -> None:
     result = judged(ZombieFencing(), mute())
     assert result.verdict is Verdict.VALID
-    assert [each.name for each in result.clauses if each.verdict is not None] == ["refused"]
+    by_clients = [each.name for each in result.clauses if each.verdict is not None]
+    assert by_clients == ["refused", "fit-members"]
     story = mute()
     story.heartbeat(4, 3, zombie="replaced")
     assert_invalid(zombie_fencing(story.run_events()), "broker epoch 3 of broker 4")
@@ -1100,3 +1139,129 @@ def test_within_the_uncertainty_of_clocks_clients_prove_nothing() -> None:
     story.wait(300)
     story.serve("b1")
     assert_invalid(zombie_fencing(story.run_events()), "b1 served Metadata", "after its lease")
+
+
+# --- members of ISRs ----------------------------------------------------------------------
+
+
+def played() -> Story:
+    """15 is in service again."""
+    story = have_registered(mute(second_life()))
+    story.heartbeat(15, 8)
+    return story
+
+
+def fit_members(story: Story) -> tuple[Verdict | None, int]:
+    found = clause_of(judged(ZombieFencing(), story), "fit-members")
+    return found.verdict, found.compared
+
+
+def test_refused_members_are_enough_where_there_are_two_of_each_kind() -> None:
+    assert fit_members(refused_members(played())) == (Verdict.VALID, 4)
+
+
+def test_clients_who_sent_few_gave_little_occasion() -> None:
+    assert fit_members(refused_members(played(), times=1)) == (None, 0)
+    one_kind = played()
+    for _ in range(5):
+        takes_in(one_kind, 15, 6, type="fail", error="INELIGIBLE_REPLICA")
+    assert fit_members(one_kind)[0] is None
+
+
+@pytest.mark.parametrize(
+    ("type_", "error"), [("info", "CLIENT_TIMED_OUT"), ("fail", "CONNECTION_FAILED")]
+)
+def test_members_of_whom_nobody_was_told_anything_were_not_refused(
+    type_: CompletionType, error: str
+) -> None:
+    story = played()
+    for _ in range(4):
+        takes_in(story, 15, 6, type=type_, error=error)
+        takes_in(story, 16, 9, type=type_, error=error)
+    assert fit_members(story) == (Verdict.UNKNOWN, 0)
+
+
+def test_refusal_for_something_else_says_nothing_of_members() -> None:
+    story = played()
+    for _ in range(4):
+        for broker, epoch in ((15, 6), (16, 9)):
+            takes_in(story, broker, epoch, broker_epoch=3, type="fail", error="STALE_BROKER_EPOCH")
+    assert fit_members(story)[0] is None
+
+
+@PLANTED.violation("broker epoch 6 of broker 15", "answered broker epoch 8", on=played)
+def member_of_a_former_life(story: Story) -> None:
+    takes_in(story, 15, 6)
+
+
+@PLANTED.violation("broker 16 of epoch 9 had been registered, and had not asked", on=played)
+def member_that_never_asked_to_be_active(story: Story) -> None:
+    takes_in(story, 16, 9)
+
+
+@PLANTED.violation("broker 16 of epoch 9 had been registered", on=played)
+def member_that_was_refused_before_it_was_active(story: Story) -> None:
+    story.heartbeat(16, 9, type="fail", error="NOT_CONTROLLER")
+    takes_in(story, 16, 9, zombie="fenced")
+
+
+@PLANTED.violation("broker 16 of epoch 9 had been registered", on=played)
+def member_that_asked_to_be_active_afterwards(story: Story) -> None:
+    takes_in(story, 16, 9)
+    story.heartbeat(16, 9)
+
+
+@PLANTED.violation("broker 15 of epoch 8 had been let go", on=played)
+def member_that_was_let_go(story: Story) -> None:
+    leaves(story, 15, 8)
+    takes_in(story, 15, 8)
+
+
+@PLANTED.violation("broker 15 of epoch 8 had been let go", on=played)
+def member_that_was_let_go_and_registers_anew(story: Story) -> None:
+    leaves(story, 15, 8)
+    story.invoke("heartbeat", "broker-15", {"broker_id": 15, "broker_epoch": -1})
+    takes_in(story, 15, 8)
+
+
+def test_members_of_whom_it_is_not_sure_that_they_are_out_of_service() -> None:
+    """Look-alikes: they asked to be active meanwhile, or nobody knows whether they did before."""
+    meanwhile = played()
+    change_ = meanwhile.invoke("alter-isr", "t/0", change(9, [4, 16], isr_epochs=[8, 9]))
+    change_.value["broker_epoch"] = 8
+    meanwhile.heartbeat(16, 9)
+    meanwhile.complete(change_, "ok", accepted(change_.value))
+
+    under_way = played()
+    value = {"broker_id": 16, "broker_epoch": 9, "target": "active", "zombie": None}
+    lost = under_way.invoke("heartbeat", "broker-16", value)
+    takes_in(under_way, 16, 9)
+    under_way.complete(lost, "info", error="CLIENT_TIMED_OUT")
+
+    may_be_late = played()
+    may_be_late.heartbeat(15, 8, type="info", error="CLIENT_TIMED_OUT")
+    leaves(may_be_late, 15, 8)
+    takes_in(may_be_late, 15, 8)
+
+    back = played()
+    leaves(back, 15, 8)
+    back.heartbeat(15, 8)
+    takes_in(back, 15, 8)
+
+    on_its_way = played()
+    leaves(on_its_way, 15, 8, state="active")
+    takes_in(on_its_way, 15, 8)
+
+    again = played()  # the same process: it stays in service
+    registers(again, 15, 8)
+    takes_in(again, 15, 8)
+
+    late = played()
+    first = late.invoke("heartbeat", "broker-16", {"broker_id": 16, "broker_epoch": -1})
+    takes_in(late, 16, 12)
+    late.complete(first, "ok", {"broker_epoch": 12, "next_state": "starting"})
+
+    unnamed = played()
+    takes_in(unnamed, 16, -1)
+    for story in (meanwhile, under_way, may_be_late, back, on_its_way, again, late, unnamed):
+        assert not zombie_fencing(story.run_events()).findings

@@ -376,7 +376,7 @@ _BROKERS: Final = (
         source="KIP-841",
         bounds=Bounds(since="3.3"),
         bounded_by=f"AlterPartition 2 ({_MESSAGES}: 3.3.2)",
-        clauses=of("isr-chain", "members-in-service"),
+        clauses=(*of("isr-chain", "members-in-service"), *of("zombie-fencing", "fit-members")),
     ),
     Promise(
         name="member-epochs",
@@ -385,7 +385,7 @@ _BROKERS: Final = (
         bounds=Bounds(since="3.5"),
         asked=_PLAYED,
         bounded_by=f"the KIP's page (3.5); AlterPartition 3 ({_MESSAGES}: 3.7.0, not 3.3.2)",
-        clauses=(*of("isr-chain", "members-in-service"), *of("zombie-fencing", "refused")),
+        clauses=(*of("isr-chain", "members-in-service"), *of("zombie-fencing", "fit-members")),
     ),
     Promise(
         name="eligible-leaders",
