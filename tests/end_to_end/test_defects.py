@@ -85,6 +85,10 @@ RUNS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
         {"nodes": "3", "workload": "zombie", "time_limit_s": 7},
         {"zombie-fencing"},
     ),
+    "ignore-member-epochs": (
+        {"nodes": "3", "workload": "zombie", "time_limit_s": 9},
+        {"zombie-fencing", "isr-chain"},
+    ),
     "one-queue": (
         # Three floods: where control requests wait for a second, one has room for three of five.
         {"nodes": "3", "workload": "log:flood=500", "observe_s": 1.0, "time_limit_s": 40},

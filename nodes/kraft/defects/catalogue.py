@@ -14,6 +14,7 @@ DEFECTS: Final[Mapping[str, str]] = {
     "ignore-broker-epoch": "a controller accepts requests of a broker's earlier life",
     "ignore-generation": "a coordinator takes commits of a group's earlier generations",
     "ignore-leader-epoch": "a controller accepts ISR changes of an earlier leader epoch",
+    "ignore-member-epochs": "a controller accepts ISR changes that name members by earlier epochs",
     "one-queue": "a node serves its controller's requests in line with its clients'",
     "serve-after-lease": "a broker serves clients after its lease ended",
     "isr-applied-twice": "an ISR change is applied twice",

@@ -36,6 +36,7 @@ FORBIDDEN = {
     "grant-shutdown-at-once": ("A.1.60", "A.1.61", "A.5.6"),
     "ignore-broker-epoch": ("A.3.8", "A.3.10", "A.5.14"),
     "ignore-leader-epoch": ("B.6", "D.10"),
+    "ignore-member-epochs": ("B.6",),
     "isr-applied-twice": ("D.2",),
     "one-queue": ("A.2.10", "A.2.11"),
     "serve-after-lease": ("A.1.55", "A.7.7"),
