@@ -154,6 +154,8 @@ def _stale_member(
     if partition is None:
         return None
     change = _with_member(_honest(partition, brokers, rng), former.broker_id, former.epoch)
+    if set(change.isr) == set(partition.isr):
+        return None  # a success that changes nothing is no new version to every system
     return _stale_change(partition.key, change, former.why, "isr_epochs")
 
 
@@ -168,6 +170,8 @@ def _unfit_member(brokers: SyntheticBrokers, rng: random.Random, now_ns: int) ->
     if partition is None:
         return None
     change = _with_member(_honest(partition, brokers, rng), broker_id, epoch)
+    if set(change.isr) == set(partition.isr):
+        return None
     return op("alter-isr", key=partition.key, value=replace(change, zombie=why).to_json())
 
 
