@@ -26,6 +26,7 @@ from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.clocks import earliest_ns, latest_ns
 from framework.evidence.kinds import (
+    DISK,
     Booted,
     Committed,
     Evidence,

@@ -53,7 +53,7 @@ _LOGS: Final = (
         source="documentation, Design: Replication",
         clauses=(
             *of("partition-data", "limits"),
-            *of("replica-matching", "same-batches"),
+            *of("replica-matching", "same-batches", "followers-watermarks"),
             *of("isr-chain", "watermark-held"),
             *of("observed-cluster", "all-in-sync"),
         ),
@@ -86,7 +86,7 @@ _LOGS: Final = (
         "what that one has not: an offset and epoch are one batch on all replicas",
         source="KIP-101, KIP-279",
         clauses=(
-            *of("replica-matching", "one-batch", "one-leader"),
+            *of("replica-matching", "one-batch", "one-leader", "epochs-written-down"),
             *of("identity-uniqueness", "batches"),
             *of("metadata-answers", "one-leader"),
         ),
