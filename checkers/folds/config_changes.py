@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from checkers.folds.committed_log import CommittedLog
 from checkers.folds.configured import (
+    BY_ITSELF,
     OF_ALL_BROKERS,
     OF_BROKERS,
     OF_TOPICS,
@@ -82,9 +83,12 @@ def by_brokers(operations: Iterable[Operation], changes: Changes) -> tuple[int, 
     for read in operations:
         if read.f != SHOWN_OF_BROKERS or not read.ok or read.phase != "final":
             continue
-        own, shown = changes.get(broker(str(read.key)), {}), dict(topic_answer(read)["configs"])
+        resource = broker(str(read.key))
+        own, shown = changes.get(resource, {}), dict(topic_answer(read)["configs"])
         compared += len(own)
         for name in sorted({*own, *shown}):
+            if (resource, name) in BY_ITSELF:
+                continue
             writes = own.get(name, ())
             values = may_be(None, None, writes, read)
             if shown.get(name) not in values:

@@ -71,6 +71,12 @@ def broker(key: str) -> Resource:
     return BROKER_RESOURCE, "" if key == OF_ALL_BROKERS else key.removeprefix("broker-")
 
 
+BY_ITSELF: Final = frozenset({(broker(OF_ALL_BROKERS), "min.insync.replicas")})
+"""Settings that a system may write of its own accord, for what its nodes were configured with: a
+controller of Apache Kafka does once it tracks who is eligible to lead (KIP-966;
+ConfigurationControlManager.maybeGenerateElrSafetyRecords). Nobody is asked to change those."""
+
+
 def configs_asked(create: Operation) -> Configs:
     """What a create asked for."""
     value = create_topic(create) if isinstance(create.value, dict) else {}
@@ -181,6 +187,8 @@ def of_nobody(logged: Logged, creates: Iterable[Operation], *, once: bool) -> It
         heappush(since_ns[wanted], began_ns)
     for record, by_ns in logged.records:
         resource = record.resource_type, record.resource
+        if (resource, record.name) in BY_ITSELF:
+            continue
         began = since_ns[resource, record.name, record.value]
         if not began or began[0] > by_ns:
             yield record

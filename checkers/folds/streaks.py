@@ -56,7 +56,9 @@ class Judge:
     ) -> Streak:
         """Of some operations, the streak in which service was owed for longest; one without any, if
         all were answered. While a fault holds a refusal may be right, as of a topic with more
-        replicas than there are brokers just now; not so if the `whole` system does nothing else."""
+        replicas than there are brokers just now; not so if the `whole` system does nothing else.
+        Nor is anything owed then by a node that it does not leave alone: who is asked for little
+        may have been asked there each time."""
         vain = Vain.of(asked, own, answered)
         if not stretches:
             return Streak()
@@ -68,6 +70,7 @@ class Judge:
         if not whole:
             calm = np.array([each.calm for each in stretches], np.bool_)
             owed &= calm[at] | ~asked.refused[vain.own]
+        owed &= _left_alone(asked, stretches)[at, asked.node[vain.own]]
         kept = np.flatnonzero(owed)
         return self._longest(vain.only(kept), at[kept], begin_ns[kept], ended_ns[kept])
 
@@ -120,6 +123,16 @@ class Vain:
 
     def only(self, kept: Places) -> "Vain":
         return Vain(self.own[kept], self.streak[kept], self.since_ns[kept])
+
+
+def _left_alone(asked: Asked, stretches: Sequence[Stretch]) -> Flags:
+    """By stretch and node: whether that owed an answer; in the last column, of an operation that
+    does not say whom it asked."""
+    found: Flags = np.ones((len(stretches), len(asked.nodes) + 1), np.bool_)
+    for place, each in enumerate(stretches):
+        if not each.calm:
+            found[place, :-1] = [node in each.left for node in asked.nodes]
+    return found
 
 
 def _firsts(*numbers: Places) -> Places:

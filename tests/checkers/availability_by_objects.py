@@ -318,6 +318,11 @@ class Streak:
         self.tried.append(operation)
 
 
+def _left_alone(operation: Operation, stretch: Stretch) -> bool:
+    """Whether whom it asked owed an answer then, if it says whom."""
+    return stretch.calm or operation.node is None or operation.node in stretch.left
+
+
 @dataclass(frozen=True, slots=True)
 class Judge:
     """`bound_s`: for so long service that is owed may fail; of a stretch in which it did for less
@@ -352,7 +357,8 @@ class Judge:
                 since_ns = max(answered_ns, each.began_ns)
                 streak = Streak(since_ns, least_ns, self.machine)
             at = bisect_left(begins, ended_ns) - 1
-            if at >= 0 and (whole or stretches[at].calm or not _refused(each)):
+            owes = at >= 0 and (whole or stretches[at].calm or not _refused(each))
+            if owes and _left_alone(each, stretches[at]):
                 streak.add(each, ended_ns, stretches[at])
             worst = max(worst, streak, key=lambda one: (one.owed_ns, one.longest_ns))
         return worst

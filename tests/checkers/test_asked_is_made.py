@@ -2053,3 +2053,21 @@ def test_without_a_log_dry_runs_are_judged_by_who_looked() -> None:
     assert asked_is_made(story.run_events()).clauses["dry-runs"] == 2
     story.op("metadata", "never", None, topic(*MADE, topic_id=NOT_ASKED))
     assert_invalid(asked_is_made(story.run_events()), "nobody but dry runs asked for it")
+
+
+@pytest.mark.parametrize(("name", "own"), [("min.insync.replicas", True), ("unasked", False)])
+def test_what_a_system_sets_for_all_brokers_of_its_own_accord(name: str, own: bool) -> None:
+    """Apache Kafka's controllers do that with one setting, where they track who is eligible to
+    lead (KIP-966)."""
+    story = changed()
+    story.config(name, "1", "", kind=4)
+    for_all(story, "7")
+    shows_configs(story, "brokers", {"message.max.bytes": "7", name: "1"})
+    found = judged(story)
+    assert (found.verdict is Verdict.VALID) == own, found.findings
+
+
+@PLANTED.violation("gives broker", "min.insync.replicas=1", "nobody had asked for that")
+def a_setting_of_one_broker_that_nobody_asked_for(story: LogStory) -> None:
+    change(story, "broker-4", {"log.segment.bytes": "6"})
+    story.config("min.insync.replicas", "1", "4", kind=4)

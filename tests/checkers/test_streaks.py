@@ -154,3 +154,30 @@ def test_it_is_stuck_after_the_bound_and_some_tries(tries: int, ends: int, stuck
     operations: list[Tried] = [(0, ends - 1, "nothing")] * (tries - 1) + [(1, ends, "nothing")]
     assert tries in (TRIES, TRIES - 1)
     assert JUDGE.is_stuck(worst(operations, PEACE)) is stuck
+
+
+@pytest.mark.parametrize(
+    ("node", "calm", "counts"),
+    [("b1", False, False), ("b2", False, True), (None, False, True), ("b1", True, True)],
+)
+def test_under_a_fault_whom_it_does_not_leave_alone_owes_nothing(
+    node: str | None, calm: bool, counts: bool
+) -> None:
+    """Who is rarely asked for may have been asked there each time."""
+    tried = [
+        Operation(
+            index=2 * number,
+            f="create",
+            type="info",
+            end=2 * number + 1,
+            error=("CLIENT_TIMED_OUT", ""),
+            node=node,
+            invoked_ns=number * 10,
+            completed_ns=number * 10 + 10,
+        )
+        for number in range(TRIES)
+    ]
+    found = asked_of(OperationRows.of(tried), [])
+    stretches = [Stretch(0, 100, calm, frozenset({"b2"}))]
+    streak = JUDGE.worst(found, np.arange(TRIES), stretches, found.ok)
+    assert JUDGE.is_stuck(streak) == counts
