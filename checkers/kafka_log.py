@@ -23,10 +23,11 @@ from checkers.logs.model import SUMMARY
 from checkers.logs.rows import FS, SINGLE, SUBSCRIPTIONS, TRANSACTIONS, Kind, rows
 from framework.checking.keyed import OUTCOME_ARROW, Outcome, outcome_row
 from framework.checking.runs import ledger_of
+from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.history.reader import operations_of
 from framework.history.texts import as_json
-from framework.plugins.capabilities import OR
+from framework.plugins.capabilities import KEPT_GROUPS, OR
 from framework.plugins.checker import (
     CLIENTS,
     OUTCOME_SCHEMA,
@@ -82,18 +83,33 @@ class KafkaLog:
     def check(self, tables: Tables) -> DataFrame:
         operations = tables.operations.where(f"f in {LOOKED_AT}")
         losses = {each.run: found for each in tables.runs if (found := losses_of(each))}
+        forgetful = [each.run for each in tables.runs if forgets_groups(each.plan)]
 
         def share(bucket: tuple[pa.Scalar], operations: pa.Table) -> pa.Table:
-            return judge_share(bucket, operations, losses)
+            return judge_share(bucket, without_joins(operations, forgetful), losses)
 
         def whole(operations: pa.Table) -> pa.Table:
-            return judge_runs(operations, losses)
+            return judge_runs(without_joins(operations, forgetful), losses)
 
         if tables.operation_parts > 1:
             grouped: Any = shares(operations).groupBy("bucket")
             return grouped.applyInArrow(share, OUTCOME_SCHEMA)
         grouped = operations.selectExpr("*", f"{_OF_RUN} as bucket").groupBy("bucket")
         return grouped.applyInArrow(whole, OUTCOME_SCHEMA)
+
+
+def forgets_groups(plan: Mapping[str, Recorded]) -> bool:
+    """Whether its system may number a group's generations anew, once nobody is in it."""
+    able = plan.get("capabilities") or ()
+    return "groups" in able and KEPT_GROUPS not in able
+
+
+def without_joins(operations: pa.Table, forgetful: Sequence[str]) -> pa.Table:
+    """Without who was in which generation, in these runs: as far as generations can be compared
+    there, the checker `groups` does that."""
+    of_them = pc.is_in(operations["run"], pa.array(forgetful, pa.string()))
+    joins = pc.equal(operations["f"], "join")
+    return operations.filter(pc.invert(pc.and_(of_them, joins)))
 
 
 def losses_of(info: RunInfo) -> Sequence[PowerLoss]:

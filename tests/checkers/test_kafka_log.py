@@ -209,6 +209,46 @@ def test_what_a_run_lost_with_its_power_is_excused_by_its_own_ledger(
     assert worst_of == {"cut": Verdict.VALID, "other": Verdict.INVALID}
 
 
+def joined(process: int, member: str) -> Events:
+    """It is told that it alone has t/0 in generation 2 of group g."""
+    asked = {"group": "g", "member": member}
+    told = {"generation": 2, "assigned": ["t/0"], "positions": [["t/0", 0]]}
+    head = {"process": process, "f": "join"}
+    return [
+        {"type": "invoke", **head, "value": asked},
+        {"type": "ok", **head, "value": told},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "verdict"),
+    [
+        (["groups", "kept-groups"], Verdict.INVALID),
+        (["groups"], Verdict.VALID),
+        ([], Verdict.INVALID),
+    ],
+)
+def test_generations_are_left_to_groups_where_those_are_forgotten(
+    capabilities: list[str], verdict: Verdict, tmp_path: Path
+) -> None:
+    """A member of one generation, and of another of the same number."""
+    events = [*RUNS["single"], *joined(101, "m0"), *joined(102, "m1")]
+    frame = Frame()
+    info = RunInfo(run="r", path=str(tmp_path), plan={"capabilities": capabilities})
+    tables = Tables(
+        spark=None,
+        runs=[info],
+        operations=frame,
+        nemesis=None,
+        faults=None,
+        each=None,  # type: ignore[arg-type]
+        operation_parts=1,
+    )
+    KafkaLog().check(tables)
+    found = frame.judge(table(events, "r")).to_pylist()
+    assert worst(Verdict(row["verdict"]) for row in found) is verdict
+
+
 def test_there_are_so_many_buckets() -> None:
     assert {bucket_of("r", f"t{number}/0") for number in range(1_000)} == set(range(32))
 
