@@ -114,7 +114,10 @@ def connections(
     listener = LISTENERS[role]
     return {
         node: Connection(
-            partial(system_of(cluster).connect, cluster, node, listener), client_id, codec
+            partial(system_of(cluster).connect, cluster, node, listener),
+            client_id,
+            codec,
+            negotiates=True,
         )
         for node in cluster.with_role(role)
         if listener in cluster.nodes[node].ports

@@ -32,6 +32,10 @@ class Codec:
 
     messages: Mapping[type, type] = field(default_factory=dict)
 
+    def is_own(self, request: RequestPayload) -> bool:
+        """Whether it is one that Kafka does not have."""
+        return type(request) in self.messages
+
     def encode_request(
         self, request: RequestPayload, *, correlation_id: int, client_id: str
     ) -> bytes:

@@ -3,6 +3,9 @@
 Two errors are told apart, because a history needs to know which one it was: `NotSent` (the node
 cannot have seen the request) and `FateUnknown` (it may have). After either the socket is closed,
 so that a late answer can never be taken for the answer to a later request.
+
+A node is asked once which versions of messages it has, and not with each socket: a request to one
+that is paused is then sent, and may take effect later, as those of clients do that were connected.
 """
 
 import socket
@@ -13,6 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from kio.schema.api_versions.v3.response import ApiVersionsResponse
 from kio.static.protocol import RequestPayload, ResponsePayload
 
 from framework.plugins.dialect import UnexpectedResponse
@@ -25,10 +29,13 @@ from framework.plugins.outcomes import (
     OutcomeTable,
 )
 from workloads.kafka.codec import Codec, MalformedResponse
+from workloads.kafka.versions import WHICH, CannotBeSaid, Versions, answered
 
 Open = Callable[[float], socket.socket]
 """Connects within so many seconds, or raises `OSError`."""
 
+NO_COMMON_VERSION: Final = "NO_COMMON_VERSION"
+"""The request says what no version of it does that the node has."""
 CONNECT_TIMEOUT_S: Final = 1.0
 MAX_RESPONSE_BYTES: Final = 64 * 1024 * 1024
 
@@ -58,8 +65,8 @@ class NotSent(Breakdown):
 
     sent = False
 
-    def __init__(self, message: str) -> None:
-        super().__init__(CONNECTION_FAILED, message)
+    def __init__(self, message: str, code: str = CONNECTION_FAILED) -> None:
+        super().__init__(code, message)
 
 
 class FateUnknown(Breakdown):
@@ -69,29 +76,61 @@ class FateUnknown(Breakdown):
 class Connection:
     """Connects when needed, and again after an error. For one thread at a time."""
 
-    def __init__(self, open_socket: Open, client_id: str, codec: Codec | None = None) -> None:
+    def __init__(
+        self,
+        open_socket: Open,
+        client_id: str,
+        codec: Codec | None = None,
+        *,
+        negotiates: bool = False,
+    ) -> None:
+        """`negotiates`: requests are said, and answered, in versions that the node has; else as
+        they are written."""
         self._codec = codec or Codec()
+        self._versions = None if negotiates else Versions({})
         self._open = open_socket
         self._client_id = client_id
         self._socket: socket.socket | None = None
         self._correlation_id = 0
 
     def call(self, request: RequestPayload, deadline: float) -> ResponsePayload:
-        """Send a kio request entity; its response entity. `deadline` is on the clock of
-        `time.monotonic`. Raises `NotSent`, `FateUnknown`."""
-        connected = self._sent(request, deadline)
+        """Send a kio request entity; its response entity, of the same version. `deadline` is on the
+        clock of `time.monotonic`. Raises `NotSent`, `FateUnknown`."""
+        connected = self._connected(deadline)
+        said = self._said(request)
+        response = self._exchanged(connected, said, deadline)
+        if said is request:
+            return response
+        try:
+            return answered(request, response)
+        except CannotBeSaid as error:
+            raise FateUnknown(MALFORMED_RESPONSE, str(error)) from error
+
+    def send(self, request: RequestPayload, deadline: float) -> None:
+        """Send a request that is not answered (Produce with acks=0). Raises as `call`."""
+        connected = self._connected(deadline)
+        self._send(connected, self._said(request), deadline)
+
+    def _said(self, request: RequestPayload) -> RequestPayload:
+        """As the node can hear it."""
+        if self._versions is None or self._codec.is_own(request):
+            return request
+        try:
+            return self._versions.said(request)
+        except CannotBeSaid as error:
+            raise NotSent(str(error), NO_COMMON_VERSION) from error
+
+    def _exchanged(
+        self, connected: socket.socket, request: RequestPayload, deadline: float
+    ) -> ResponsePayload:
+        self._send(connected, request, deadline)
         try:
             return self._response(request, _receive(connected, deadline))
         except BaseException:
             self.close()
             raise
 
-    def send(self, request: RequestPayload, deadline: float) -> None:
-        """Send a request that is not answered (Produce with acks=0). Raises as `call`."""
-        self._sent(request, deadline)
-
-    def _sent(self, request: RequestPayload, deadline: float) -> socket.socket:
-        connected = self._connected(deadline)
+    def _send(self, connected: socket.socket, request: RequestPayload, deadline: float) -> None:
         self._correlation_id += 1
         data = self._codec.encode_request(
             request, correlation_id=self._correlation_id, client_id=self._client_id
@@ -101,7 +140,6 @@ class Connection:
         except BaseException:
             self.close()
             raise
-        return connected
 
     def close(self) -> None:
         """Give the socket back. Never raises."""
@@ -121,7 +159,19 @@ class Connection:
                 self._socket = self._open(min(left, CONNECT_TIMEOUT_S))
             except OSError as error:
                 raise NotSent(f"connect: {error}") from error
+        if self._versions is None:
+            self._versions = self._negotiated(self._socket, deadline)
         return self._socket
+
+    def _negotiated(self, connected: socket.socket, deadline: float) -> Versions:
+        try:
+            told = self._exchanged(connected, WHICH, deadline)
+        except Breakdown as error:
+            raise NotSent(f"ApiVersions: {error}") from error
+        if not isinstance(told, ApiVersionsResponse) or told.error_code != 0:
+            self.close()
+            raise NotSent(f"ApiVersions: {told!r:.300}")
+        return Versions.of(told)
 
     def _response(self, request: RequestPayload, data: bytes) -> ResponsePayload:
         try:

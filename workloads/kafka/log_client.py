@@ -135,7 +135,9 @@ class LogClient:
         self._ids = sorted(names)
         for number, broker in (extra or {}).items():
             names[number] = broker.process
-            self._brokers[broker.process] = Connection(broker.connect, f"log-{thread}", Codec())
+            self._brokers[broker.process] = Connection(
+                broker.connect, f"log-{thread}", Codec(), negotiates=True
+            )
         self._producer: Producer | None = None
 
     def invoke(self, invocation: Invocation) -> Completion:

@@ -81,7 +81,10 @@ class NodeClient:
         codec = Codec(dialect.messages)
         self._connections = {
             listener: Connection(
-                partial(system.connect, cluster, node, listener), f"observer-{node}", codec
+                partial(system.connect, cluster, node, listener),
+                f"observer-{node}",
+                codec,
+                negotiates=True,
             )
             for listener in self._spec.ports
         }

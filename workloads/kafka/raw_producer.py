@@ -57,7 +57,7 @@ class Brokers:
     def __init__(self, addresses: Mapping[int, str]) -> None:
         """`addresses`: broker id to HOST:PORT."""
         self._connections = {
-            address: Connection(partial(_opened, address), CLIENT_ID)
+            address: Connection(partial(_opened, address), CLIENT_ID, negotiates=True)
             for address in addresses.values()
         }
         self._any = BrokerClient(self._connections)
