@@ -4,23 +4,27 @@ A client fetches `__cluster_metadata` from the active controller, as a replica t
 (id -1), and keeps what it was given below the high watermark, so that each read asks for what is
 new alone; a snapshot first, where the controller wants that. A controller that was cut off, and
 does not know it, may answer: what is shown was committed, but need not be the newest.
+
+Fetch 13 and FetchSnapshot 0 every release has, from 3.3 on: the adapter itself asks in them, too
+(`nodes.kafka.committed`).
 """
 
+import datetime
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from kio.schema.errors import ErrorCode
-from kio.schema.fetch.v17 import request as fetch
-from kio.schema.fetch.v17 import response as fetched
+from kio.schema.fetch.v13 import request as fetch
+from kio.schema.fetch.v13 import response as fetched
 from kio.schema.fetch_snapshot.v0 import request as snapshot
 from kio.schema.fetch_snapshot.v0 import response as given
-from kio.static.primitive import i32, i64
+from kio.static.primitive import i32, i32Timedelta, i64
 
 from framework.history.event import Invocation, Json
 from framework.plugins.dialect import Exchange, Further, UnexpectedResponse
 from framework.plugins.outcomes import Answer, Ok, Refused
 from nodes.adapting.codes import name_of
-from nodes.adapting.metadata_fetch import fetch_request, log_of
+from nodes.adapting.metadata_fetch import METADATA_TOPIC
 from nodes.kafka.states import METADATA_LOG
 from nodes.kafka.topics import Topics, whole_batches
 
@@ -83,24 +87,40 @@ class Follower:
 
     def answer(self, invocation: Invocation, response: Response) -> Answer:
         """Ok: the topic, or null; ext: by which leader, and how far, the log was read."""
+        if (refusal := self.refusal(response)) is not None:
+            return refusal
+        ext: dict[str, Json] = {"epoch": self.leader_epoch, "offset": self.position}
+        return Ok(self.topics.shown(invocation.key), ext)
+
+    def refusal(self, response: Response) -> Refused | None:
+        """Why by the last response, which was learned from, the log was not read to its end; None:
+        it was."""
         log = _log(response)
         code = response.error_code if log is None else log.error_code
         if log is None or code != ErrorCode.none:
             return Refused(name_of(code))
         if not isinstance(log, fetched.PartitionData) or self.position != log.high_watermark:
             return Refused(NOT_CAUGHT_UP)
-        ext: dict[str, Json] = {"epoch": self.leader_epoch, "offset": self.position}
-        return Ok(self.topics.shown(invocation.key), ext)
+        return None
 
     # --- the log --------------------------------------------------------------------------
 
     def _fetch(self) -> fetch.FetchRequest:
-        return fetch_request(
-            self.position,
-            self.last_epoch,
-            self.leader_epoch,
+        """Nothing is waited for, and the replica is that of a client (-1)."""
+        log = fetch.FetchPartition(
+            partition=i32(0),
+            current_leader_epoch=i32(self.leader_epoch),
+            fetch_offset=i64(self.position),
+            last_fetched_epoch=i32(self.last_epoch),
+            partition_max_bytes=i32(FETCH_BYTES),
+        )
+        return fetch.FetchRequest(
             cluster_id=self.cluster_id,
-            most_bytes=FETCH_BYTES,
+            max_wait=i32Timedelta.parse(datetime.timedelta()),
+            min_bytes=i32(0),
+            max_bytes=i32(FETCH_BYTES),
+            topics=(fetch.FetchTopic(topic_id=METADATA_TOPIC, partitions=(log,)),),
+            forgotten_topics_data=(),
         )
 
     def _learned(self, log: fetched.PartitionData) -> bool:
@@ -152,11 +172,13 @@ class Follower:
 
 def _log(response: Response) -> Log | None:
     """None: the request as a whole was refused."""
-    if isinstance(response, fetched.FetchResponse):
-        return log_of(response)
     if response.error_code != ErrorCode.none:
         return None
-    found = [each for topic in response.topics for each in topic.partitions]
+    found: list[Log] = []
+    if isinstance(response, fetched.FetchResponse):
+        found += [each for topic in response.responses for each in topic.partitions]
+    else:
+        found += [each for topic in response.topics for each in topic.partitions]
     if len(found) != 1:
         raise UnexpectedResponse(f"{response!r:.300}")
     return found[0]

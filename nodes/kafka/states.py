@@ -118,6 +118,12 @@ def topics(connect: Connect, timeout_s: float) -> frozenset[PartitionView] | Non
     )
 
 
+def otherwise(shown: Set[PartitionView], log: Set[PartitionView]) -> str:
+    """What of it is not as the committed log has it, in a few words."""
+    differ = {(each.topic_id, each.partition) for each in shown ^ log}
+    return f"{len(differ)} partitions otherwise than the committed log"
+
+
 def out_of_sync(shown: Iterable[PartitionView], brokers: Set[int]) -> int:
     """Of how many partitions that these brokers alone have, one of them is not in sync. While too
     few are, the high watermark stays where a new leader knew it to be, below what was told before

@@ -36,6 +36,7 @@ from nodes.kafka import (
     software,
     states,
 )
+from nodes.kafka.committed import committed
 from nodes.kafka.defects import agent, tools
 from nodes.kafka.defects.catalogue import BREAKS
 from nodes.kafka.dialect import DIALECT
@@ -43,6 +44,7 @@ from nodes.kafka.extra_broker import PROPERTIES, KafkaExtraBroker
 from nodes.kafka.log_rules import SOFTWARE, features_of, releases_of, rules_of
 from nodes.kafka.promises.made import EXTRA_BROKERS
 from nodes.kafka.promises.table import capabilities_on, promised
+from nodes.kafka.settings import cluster_id
 
 FENCING_MARGIN_S: Final = 1.0
 """Within this time the record that fences a broker is committed, and every broker has read it."""
@@ -254,7 +256,7 @@ class KafkaSystem(System):
         return (
             self._followed(cluster, leaders[0])
             or self._coordinated(cluster)
-            or self._agreed(cluster)
+            or self._shown(cluster, leaders[0])
         )
 
     def _followed(self, cluster: Cluster, leader: str) -> str | None:
@@ -277,17 +279,22 @@ class KafkaSystem(System):
         able = states.coordinated(partial(self.connect, cluster, broker), ANSWER_S)
         return None if able else "groups have no coordinator"
 
-    def _agreed(self, cluster: Cluster) -> str | None:
-        """Whether all brokers have one view of all partitions, by which all are in sync. Of others
-        than the plan's nobody knows whether they should be."""
+    def _shown(self, cluster: Cluster, leader: str) -> str | None:
+        """Whether all brokers show all partitions as the committed log of the active controller
+        has them, and all are in sync by it. Of others than the plan's nobody knows whether they
+        should be."""
+        log = committed(partial(self.connect, cluster, leader), cluster_id(cluster.seed), ANSWER_S)
+        if log is None:
+            return f"{leader} did not give the committed log"
         brokers = cluster.with_role("broker")
-        views = {states.topics(partial(self.connect, cluster, node), ANSWER_S) for node in brokers}
-        if None in views:
-            return "a broker did not answer"
-        if len(views) > 1:
-            return "brokers differ in leaders or in-sync replicas"
+        for node in brokers:
+            shown = states.topics(partial(self.connect, cluster, node), ANSWER_S)
+            if shown is None:
+                return f"{node} did not answer"
+            if shown != log:
+                return f"{node} shows {states.otherwise(shown, log)}"
         ids = {settings.node_id(cluster.nodes[node]) for node in brokers}
-        behind = sum(states.out_of_sync(view, ids) for view in views if view is not None)
+        behind = states.out_of_sync(log, ids)
         return f"replicas of {behind} partitions not in sync" if behind else None
 
     def stop(self, cluster: Cluster, node: str, pid: int) -> None:

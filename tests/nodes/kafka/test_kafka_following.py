@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import pytest
 from kio.schema.errors import ErrorCode
-from kio.schema.fetch.v17 import request as fetch
-from kio.schema.fetch.v17 import response as fetched
+from kio.schema.fetch.v13 import request as fetch
+from kio.schema.fetch.v13 import response as fetched
 from kio.schema.fetch_snapshot.v0 import request as snapshot
 from kio.schema.fetch_snapshot.v0 import response as given
 from kio.schema.types import BrokerId
@@ -237,4 +237,4 @@ def test_what_a_fetch_says_of_who_asks() -> None:
     request = Follower("cluster").request()
     assert isinstance(request, fetch.FetchRequest)
     assert request.cluster_id == "cluster"
-    assert request.replica_state.replica_id == -1
+    assert request.replica_id == -1
