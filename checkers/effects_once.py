@@ -39,6 +39,7 @@ from framework.evidence.changes import (
 from framework.evidence.kinds import Decided, either_of
 from framework.evidence.run_events import RunEvents, settled, unable
 from framework.history.pairing import Operation
+from framework.plugins.capabilities import SHRINKING_RAISES
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
 FS: Final = ("create", "delete", "heartbeat", "alter-isr", *SHOWS)
@@ -125,7 +126,8 @@ def effects_once(events: RunEvents) -> Outcome:
     findings += found
     players, found = _registrations(log, events.operations)
     findings += found
-    shrinks, found = _taken_away(log, events.operations)
+    raises = SHRINKING_RAISES in (events.plan.get("capabilities") or ())
+    shrinks, found = _taken_away(log, events.operations, raises=raises)
     findings += found
     figures = {
         "topics": judged,
@@ -421,9 +423,11 @@ def _asked_to_register(operations: Iterable[Operation]) -> dict[str, list[Operat
 # --- ISRs ---------------------------------------------------------------------------------
 
 
-def _taken_away(log: CommittedLog, operations: Sequence[Operation]) -> tuple[int, list[Finding]]:
+def _taken_away(
+    log: CommittedLog, operations: Sequence[Operation], *, raises: bool
+) -> tuple[int, list[Finding]]:
     """Records that take members away, in partitions whose leader is one that clients play, so that
-    all its requests are known."""
+    all its requests are known. `raises`: that may begin a leader epoch."""
     asked: dict[Key, list[Operation]] = defaultdict(list)
     for operation in operations:
         if operation.f == "alter-isr":
@@ -437,7 +441,8 @@ def _taken_away(log: CommittedLog, operations: Sequence[Operation]) -> tuple[int
         if isinstance(change, PartitionChanged) and change.key in state.partitions:
             before = state.partitions[change.key]
             requests = asked.get(change.key, [])
-            led = (change.leader, change.leader_epoch) == (before.leader, before.leader_epoch)
+            led = change.leader == before.leader
+            led = led and 0 <= change.leader_epoch - before.leader_epoch <= raises
             synthetic = any(alter_isr(each)["broker_id"] == change.leader for each in requests)
             taken = set(before.isr) - set(change.isr)
             if led and synthetic and set(change.isr) < set(before.isr):

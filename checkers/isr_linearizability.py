@@ -5,7 +5,8 @@ by one. A change answered ok is one step: from the version, leader and leader ep
 named to the ISR that was asked for. An operation that begins after another ended sees no older
 version; one version is one state. Controllers of their own accord add nobody to the ISR of a leader
 in its epoch, and make no version that changes nothing: such a step is what some request asked for,
-of that very version. The leaders that clients play ask for nothing else.
+of that very version. The leaders that clients play ask for nothing else. On a system that says so
+(`shrinking-raises-leader-epochs`) a step that takes a member away may begin a leader epoch.
 
 Judged from clients alone; what records and controllers say of it is isr-chain's.
 """
@@ -37,7 +38,7 @@ from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
-from framework.plugins.capabilities import OR
+from framework.plugins.capabilities import OR, SHRINKING_RAISES
 from framework.plugins.checker import CLIENTS, Clause, Count, Finding
 
 ONE_STEP: Final = Clause(
@@ -89,7 +90,9 @@ def isr_linearizability(events: RunEvents) -> Outcome:
     shown = list(sights(events.operations, key))
     steps = _steps(shown, {alter_isr(each)["broker_id"] for each in changes})
     findings = [
-        *_answers(changes),
+        *_answers(
+            changes, shown, raises=SHRINKING_RAISES in (events.plan.get("capabilities") or ())
+        ),
         *_one_winner(changes),
         *_premises(changes, shown),
         *_never_back(shown),
@@ -105,19 +108,26 @@ def isr_linearizability(events: RunEvents) -> Outcome:
     return weighed(counts, findings, {"changes_ok": accepted, "changes": len(changes)}, part=True)
 
 
-def _answers(changes: Iterable[Operation]) -> Iterator[Finding]:
-    """Each ok answer follows from its own request."""
+def _answers(
+    changes: Iterable[Operation], shown: Iterable[Sight], *, raises: bool
+) -> Iterator[Finding]:
+    """Each ok answer follows from its own request. `raises`: where a member goes, the leader epoch
+    may rise by one."""
+    known = {sight.version: sight.state.isr for sight in shown}
     for change in changes:
         if not change.ok:
             continue
         asked, answer = change.value, change.result
         named, version = asked["partition_epoch"], answer["partition_epoch"]
+        before = known.get(named)
+        may_rise = raises and (before is None or not before <= set(asked["isr"]))
+        rise = answer["leader_epoch"] - asked["leader_epoch"]
         wrong = None
         if version != named + 1:
             wrong = f"named version {named} and was answered version {version}, not {named + 1}"
         elif set(asked["isr"]) != set(answer["isr"]):
             wrong = f"asked for ISR {sorted(asked['isr'])} and was answered {answer['isr']}"
-        elif answer["leader_epoch"] != asked["leader_epoch"]:
+        elif rise and not (rise == 1 and may_rise):
             wrong = (
                 f"named leader epoch {asked['leader_epoch']} and was answered ok in leader epoch "
                 f"{answer['leader_epoch']}"

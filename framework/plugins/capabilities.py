@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 WATCHED_LOG: Final = "watched-metadata-log"
 BROKER_LEASES: Final = "broker-leases"
+MEMBER_EPOCHS: Final = "member-epochs"
 REASSIGNMENTS: Final = "partition-reassignments"
 ELECTIONS: Final = "preferred-elections"
 KEPT_LOG_STARTS: Final = "kept-log-starts"
@@ -28,12 +29,14 @@ DRY_RUNS: Final = "dry-runs"
 ASKED_CONTROLLERS: Final = "asked-controllers"
 REPLICA_REPORTS: Final = "replica-reports"
 REPLICA_READS: Final = "replica-reads"
+SHRINKING_RAISES: Final = "shrinking-raises-leader-epochs"
 CAPABILITIES: Final[Mapping[str, str]] = {
     "kafka-topics": "topics that Kafka's protocol creates, deletes and lists",
     "topic-configs": "topics that are created with a configuration, which brokers show",
     "linearizable-topic-read": "a read of a topic that shows all that was acknowledged before",
     "committed-topic-read": "a read of a topic from the committed log, which may be behind",
     "synthetic-brokers": "brokers that a client can play",
+    MEMBER_EPOCHS: "changes of in-sync replicas that name their members by broker epochs",
     "extra-brokers": "brokers as further processes on the cluster's hosts",
     BROKER_LEASES: "brokers that serve clients under a lease alone",
     "data-plane": "partitions that are produced to and fetched from",
@@ -52,6 +55,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     ASKED_CONTROLLERS: "controllers that clients ask of topics, without a broker in between",
     REPLICA_REPORTS: "brokers that tell of their logs, and of who produces to them",
     REPLICA_READS: "replicas that give whoever compares them what they have that is committed",
+    SHRINKING_RAISES: "in-sync replicas of which the loss of one may begin a leader epoch",
     "groups": "consumer groups",
     KEPT_GROUPS: "consumer groups that last, also with nobody in them and nothing committed",
     "transactions": "transactions of producers",

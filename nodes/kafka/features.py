@@ -26,6 +26,9 @@ _DYNAMIC_FROM: Final = 21
 _REGISTERED_SINCE: Final = "3.7"
 _REGISTERED_FROM: Final = 15
 """Of `metadata.version`: 3.7-IV0, from which on controllers register, and tell of each other."""
+_SHRINKING_RAISES_BEFORE: Final = "3.6"
+SHRINKING_RAISES_BELOW: Final = 12
+"""Of `metadata.version`: 3.6-IV0, from which on an ISR loses a member within a leader epoch."""
 _ELIGIBLE_SINCE: Final = "4.1"
 _ELIGIBLE_FROM: Final = 26
 """Of `metadata.version`: 4.1-IV0, from which on a cluster begins with eligible leader replicas."""
@@ -113,6 +116,16 @@ def registers_controllers(wanted: Mapping[str, str]) -> bool:
     level = dict(levels.each).get(METADATA_VERSION, str(_REGISTERED_FROM))
     old = bool(levels.release) and not is_since(levels.release, _REGISTERED_SINCE)
     return not old and int(level) >= _REGISTERED_FROM
+
+
+def shrinking_raises(version: str, wanted: Mapping[str, str]) -> bool:
+    """Whether in a cluster of this release that begins at these levels an ISR that loses a member
+    has another leader epoch (KAFKA-15021)."""
+    levels = asked_for(wanted)
+    level = dict(levels.each).get(METADATA_VERSION)
+    if level is not None:
+        return int(level) < SHRINKING_RAISES_BELOW
+    return not is_since(levels.release or version, _SHRINKING_RAISES_BEFORE)
 
 
 def _is_too_low(levels: Levels) -> bool:

@@ -12,6 +12,7 @@ from framework.history.event import Recorded
 from framework.plugins.capabilities import (
     CHANGING_VOTERS,
     FORMATTED_DISKS,
+    SHRINKING_RAISES,
     TOLD_CONTROLLERS,
     TOPICS_ON_DEMAND,
     UNFORCED,
@@ -87,10 +88,13 @@ class KafkaSystem(System):
         """Those that all of the nodes' releases promise, and are asked for. Of logs that are forced
         to the disk now and then, nobody knows how far they are. Topics are made on demand where
         brokers are told to. Who votes in a static quorum never
-        changes. At older levels of features controllers tell nothing of each other."""
+        changes. At older levels of features controllers tell nothing of each other, and an ISR
+        that shrinks begins a leader epoch."""
         given = [settings_of.get(spec.name, {}) for spec in nodes]
-        found = capabilities_on([software.asked_for(each).version for each in given])
-        found |= {FORMATTED_DISKS} | disk_of(Stalled)
+        versions = [software.asked_for(each).version for each in given]
+        found = capabilities_on(versions) | {FORMATTED_DISKS} | disk_of(Stalled)
+        if any(map(features.shrinking_raises, versions, given)):
+            found |= {SHRINKING_RAISES}
         if not all(map(quorum.is_dynamic, given)):
             found -= {CHANGING_VOTERS}
         if not all(map(features.registers_controllers, given)):

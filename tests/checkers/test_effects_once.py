@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from judging import assert_unknown, judged, silent
 from planted_logs import LogStory
-from planted_runs import MS, OTHER, TOPIC, accepted, assert_valid, change
+from planted_runs import MS, OTHER, TOPIC, accepted, assert_invalid, assert_valid, change
 
 from checkers.effects_once import EffectsOnce, effects_once
 from framework.history.event import CompletionType, Json
+from framework.plugins.capabilities import SHRINKING_RAISES
 from framework.plugins.checker import Count
 from framework.verdict import Verdict
 
@@ -490,6 +491,24 @@ def test_members_that_are_out_of_service_or_leave_it_are_taken_away() -> None:
     outcome = effects_once(story.run_events())
     assert_valid(outcome)
     assert outcome.figures["members_taken_away"] == 5
+
+
+@pytest.mark.parametrize(
+    ("epoch", "able", "judged"),
+    [(0, [], 3), (1, [], 2), (1, [SHRINKING_RAISES], 3), (2, [SHRINKING_RAISES], 2)],
+)
+def test_shrinking_may_begin_a_leader_epoch_where_the_system_says_so(
+    epoch: int, able: list[str], judged: int
+) -> None:
+    """One who led then, and in another epoch leads anew, need not have asked."""
+    story = clean()
+    story.plan["capabilities"] = able
+    partition_of_a_synthetic_broker(story)
+    story.isr([4, 5], 4, topic_id=THIRD, leader_epoch=epoch)
+    outcome = effects_once(story.run_events())
+    assert outcome.figures["members_taken_away"] == judged
+    if judged == 3:
+        assert_invalid(outcome, "nobody asked")
 
 
 def test_a_member_leaves_from_the_first_time_on_that_it_asks() -> None:

@@ -16,7 +16,7 @@ from checkers.isr_linearizability import isr_linearizability as judge_partition
 from framework.checking.keyed import outcome_row
 from framework.checking.live import clauses_so_far
 from framework.history.pairing import Operation
-from framework.plugins.capabilities import unmet
+from framework.plugins.capabilities import SHRINKING_RAISES, unmet
 from framework.plugins.checker import OTHERS
 from framework.verdict import Verdict
 
@@ -136,6 +136,45 @@ def accepted_in_another_leader_epoch(story: Story) -> None:
 @PLANTED.violation("of broker 4", on=Story)
 def accepted_from_a_broker_that_does_not_lead(story: Story) -> None:
     story.alter(3, [4, 5], answer={"leader": 5})
+
+
+def older() -> Story:
+    """Of a system where an ISR that loses a member begins a leader epoch (KAFKA-15021)."""
+    story = Story()
+    story.plan["capabilities"] = [SHRINKING_RAISES]
+    story.describe("t", shown(0, [4, 5, 6]))
+    story.alter(0, [4, 5], answer={"leader_epoch": 1})
+    story.alter(1, [4, 6], leader_epoch=1, answer={"leader_epoch": 2})
+    story.alter(2, [4, 5, 6], leader_epoch=2)
+    return story
+
+
+def test_shrinking_may_begin_a_leader_epoch_where_the_system_says_so() -> None:
+    assert_valid(judge_partition(older().run_events()))
+    elsewhere = older()
+    elsewhere.plan["capabilities"] = []
+    assert_invalid(
+        judge_partition(elsewhere.run_events()), "named leader epoch 0", "leader epoch 1"
+    )
+
+
+def test_what_the_version_before_was_need_not_be_shown() -> None:
+    story = older()
+    story.alter(7, [4], leader_epoch=3, answer={"leader_epoch": 4})
+    assert_valid(judge_partition(story.run_events()))
+
+
+@pytest.mark.parametrize(
+    ("isr", "epoch"),
+    [([4, 5, 6, 7], 3), ([4, 5, 6], 3), ([4, 5], 4), ([4, 5], 1)],
+    ids=["grown", "as it was", "by two", "back"],
+)
+def test_nothing_else_begins_one(isr: list[int], epoch: int) -> None:
+    story = older()
+    story.alter(3, isr, leader_epoch=2, answer={"leader_epoch": epoch})
+    assert_invalid(
+        judge_partition(story.run_events()), "named leader epoch 2", f"leader epoch {epoch}"
+    )
 
 
 def test_two_winners_of_one_version() -> None:

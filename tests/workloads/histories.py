@@ -7,6 +7,7 @@ from reference_controller import ReferenceController
 
 from framework.generators import clients, simulate, stagger
 from framework.history.event import Event
+from framework.plugins.capabilities import MEMBER_EPOCHS
 from framework.plugins.workload import Workload, WorkloadOptions
 from nodes.kraft.adapter.dialect import DIALECT
 from nodes.kraft.wire.codec import decode_request
@@ -15,7 +16,7 @@ from workloads.kafka.messages import EXCHANGES
 
 RATE = 20.0
 THREADS = 4
-CAPABILITIES = frozenset({"linearizable-topic-read"})
+CAPABILITIES = frozenset({"linearizable-topic-read", MEMBER_EPOCHS})
 
 
 def run(

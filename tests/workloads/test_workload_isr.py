@@ -7,6 +7,7 @@ from histories import assert_encodable, invocations, pairs, run
 from reference_controller import ReferenceController
 
 from framework.history.event import Event
+from framework.plugins.capabilities import MEMBER_EPOCHS
 from framework.plugins.workload import Workload
 from workloads.isr import CHANGES_A_TOPIC, Isr, IsrOptions
 from workloads.synthetic.brokers import AGAIN_NS
@@ -42,6 +43,23 @@ def test_brokers_register_become_active_and_keep_their_leases() -> None:
             assert op.time - last[op.key] < 2.5e9
         last[op.key] = op.time
     assert last.keys() == {f"broker-{broker_id}" for broker_id in BROKER_IDS}
+
+
+@pytest.mark.parametrize("workload", [Isr, Zombie])
+@pytest.mark.parametrize("able", [True, False])
+def test_members_are_named_by_epochs_where_the_system_hears_them(
+    workload: type[Workload], able: bool
+) -> None:
+    """KIP-903: a system that does not cannot be asked so, and is not to blame for what it takes."""
+    capabilities = frozenset({"linearizable-topic-read", *([MEMBER_EPOCHS] if able else [])})
+    found = run(workload(), ReferenceController(), seconds=20, capabilities=capabilities)
+    changes = [each.value for each in invocations(found, "alter-isr")]
+    assert len(changes) > 20
+    honest = [each for each in changes if each.get("zombie") is None]
+    assert {epoch >= 0 for each in honest for epoch in each["isr_epochs"]} == {able}
+    assert any(epoch >= 0 for each in changes for epoch in each["isr_epochs"]) is able
+    assert all(len(each["isr_epochs"]) == len(each["isr"]) for each in changes)
+    assert {each["broker_epoch"] >= 0 for each in changes} == {True}
 
 
 class NoController(ReferenceController):

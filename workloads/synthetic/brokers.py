@@ -15,10 +15,17 @@ from typing import Final
 
 from framework.generators import op
 from framework.history.event import Event, Invocation, Process
+from framework.plugins.capabilities import MEMBER_EPOCHS
 from framework.plugins.outcomes import PRESENT, STALE
 from framework.plugins.workload import WorkloadOptions
 from workloads.base import LEAST_IN_SYNC, TOPIC_CONFIGS, versioned_read
-from workloads.kafka.operations.brokers import AlterIsr, Heartbeat, IsrState, broker_key
+from workloads.kafka.operations.brokers import (
+    NO_EPOCH,
+    AlterIsr,
+    Heartbeat,
+    IsrState,
+    broker_key,
+)
 from workloads.kafka.operations.topics import Configs, CreateTopic, TopicState
 from workloads.synthetic.broker import Broker, heartbeat, learn, sent
 from workloads.synthetic.partition import (
@@ -55,12 +62,14 @@ class Topic:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyntheticBrokers:
     """`read`: the operation that shows the topic. `configs`: of each topic, where that has its own.
-    `open`: what is under way, by process.
+    `names_members`: the system hears in ISR changes under which epochs brokers are members
+    (KIP-903). `open`: what is under way, by process.
     `period_ns`: between heartbeats of an active broker. `topics_ns`: before then no topic is
     created or deleted."""
 
     seed: int
     read: str
+    names_members: bool = True
     period_ns: int
     assignment: tuple[tuple[int, ...], ...]
     by_id: Mapping[int, Broker]
@@ -114,8 +123,13 @@ class SyntheticBrokers:
             return None
         partition = rng.choice(choice)
         isr = propose(partition, members, rng)
-        change = alter(partition, isr, members, members[partition.leader])
+        change = self.change(partition, isr, members)
         return op("alter-isr", key=partition.key, value=change.to_json())
+
+    def change(self, partition: Partition, isr: list[int], members: Mapping[int, int]) -> AlterIsr:
+        """An honest one by the partition's leader. `members`: the epochs of who is active."""
+        named = members if self.names_members else {}
+        return alter(partition, isr, named, members.get(partition.leader, NO_EPOCH))
 
     def under_way(self, partition: Partition) -> bool:
         """Whether an ISR change with the partition's version is under way."""
@@ -252,6 +266,7 @@ def synthetic_brokers(
     return SyntheticBrokers(
         seed=options.seed,
         read=versioned_read(options),
+        names_members=MEMBER_EPOCHS in options.capabilities,
         period_ns=round(period_s * 1e9),
         assignment=tuple(
             tuple(broker_ids[(number + step) % count] for step in range(count))

@@ -25,7 +25,7 @@ from workloads.kafka.operations.brokers import (
 )
 from workloads.synthetic.broker import NS_PER_MS, OFFSET
 from workloads.synthetic.brokers import SyntheticBrokers
-from workloads.synthetic.partition import Partition, alter, eligible, propose
+from workloads.synthetic.partition import Partition, eligible, propose
 
 REPLAY: Final = "replay"
 """Why a recorded request, or one with a number that was right earlier, is stale."""
@@ -226,7 +226,7 @@ def _honest(partition: Partition, brokers: SyntheticBrokers, rng: random.Random)
     """An ISR change with all that is known now."""
     members = eligible(brokers.by_id.values())
     isr = propose(partition, members, rng)
-    return alter(partition, isr, members, members.get(partition.leader, NO_EPOCH))
+    return brokers.change(partition, isr, members)
 
 
 def _stale_change(key: str, change: AlterIsr, why: str, number: str) -> Invocation:

@@ -9,6 +9,7 @@ from framework.plugins.capabilities import (
     CHANGING_VOTERS,
     DRY_RUNS,
     ELECTIONS,
+    MEMBER_EPOCHS,
     REPLICA_READS,
     REPLICA_REPORTS,
     TOLD_CONTROLLERS,
@@ -20,8 +21,8 @@ from nodes.kafka.promises.terms import Bounds, Promise, of
 
 EXTRA_BROKERS: Final = "extra-brokers"
 _MESSAGES: Final = "messages in the jars of releases"
-_PLAYED: Final = Bounds(since="3.9")
-"""Those on which clients play brokers, and brokers come and go: BrokerRegistration 4, Fetch 17."""
+_COME_AND_GO: Final = Bounds(since="3.9")
+"""Those on which processes beside the cluster's own are brokers."""
 
 _LOGS: Final = (
     Promise(
@@ -307,8 +308,6 @@ _QUORUM: Final = (
         name="observers",
         says="Who does not vote may fetch the metadata log, below its high watermark",
         source="KIP-595, KIP-853",
-        asked=_PLAYED,
-        bounded_by=f"Fetch 17 ({_MESSAGES}: 3.7.0 and 3.9.1)",
         capabilities=frozenset({WATCHED_LOG, "committed-topic-read"}),
         clauses=(
             *of("observed-log", "given-kept", "one-log"),
@@ -383,8 +382,8 @@ _BROKERS: Final = (
         says="An ISR is changed only if the broker epochs that it names its members by are theirs",
         source="KIP-903",
         bounds=Bounds(since="3.5"),
-        asked=_PLAYED,
-        bounded_by=f"the KIP's page (3.5); AlterPartition 3 ({_MESSAGES}: 3.7.0, not 3.3.2)",
+        bounded_by=f"the KIP's page (3.5); AlterPartition 3 ({_MESSAGES}: 3.5.2, not 3.3.2)",
+        capabilities=frozenset({MEMBER_EPOCHS}),
         clauses=(*of("isr-chain", "members-in-service"), *of("zombie-fencing", "fit-members")),
     ),
     Promise(
@@ -406,8 +405,6 @@ _BROKERS: Final = (
         says="Who registers with the active controller, and heartbeats, is a broker to it: once, "
         "if it asked",
         source="KIP-631",
-        asked=_PLAYED,
-        bounded_by=f"BrokerRegistration 4 ({_MESSAGES}: 3.7.0 and 3.9.1)",
         capabilities=frozenset({"synthetic-brokers"}),
         clauses=of("effects-once", "registrations"),
     ),
@@ -416,7 +413,7 @@ _BROKERS: Final = (
         says="A broker that asks to go is let go when it leads nothing, is in no ISR that has "
         "others, and is given nothing again until it is back",
         source="KIP-631, KIP-841",
-        asked=_PLAYED,
+        asked=_COME_AND_GO,
         bounded_by="what older brokers log of their lives was not looked at",
         capabilities=frozenset({EXTRA_BROKERS}),
         clauses=of(
@@ -429,7 +426,7 @@ _BROKERS: Final = (
         says="A broker is taken off the cluster by request, once for each, whether it runs or not, "
         "and is listed no more until it registers anew",
         source="KIP-631; ReplicationControlManager.unregisterBroker",
-        asked=_PLAYED,
+        asked=_COME_AND_GO,
         bounded_by="nobody asks older releases for it",
         capabilities=frozenset({EXTRA_BROKERS}),
         clauses=of("asked-is-made", "unregistered", "untold"),

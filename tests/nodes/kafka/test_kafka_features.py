@@ -15,7 +15,7 @@ from nodes.kafka.features import AS_RELEASED, Levels
 from nodes.kafka.formatting import bootstrap, first_voters, last_words
 from nodes.kafka.log_rules import features_of
 from nodes.kafka.promises.page import state
-from nodes.kafka.promises.rules import ELIGIBLE_LEADERS
+from nodes.kafka.promises.rules import ELIGIBLE_LEADERS, RULES
 from nodes.kafka.promises.table import PROMISES
 from nodes.kafka.software import Software
 from nodes.kafka.system import KafkaSystem
@@ -247,6 +247,28 @@ def test_eligible_leaders_are_on_by_level(
 ) -> None:
     """As StorageTool of 4.0.0 and 4.2.0 has it."""
     assert features.on(release, wanted) == ({ELIGIBLE_LEADERS} if is_on else frozenset())
+
+
+@pytest.mark.parametrize(
+    ("release", "wanted", "raises"),
+    [
+        ("3.3.2", {}, True),
+        ("3.5.2", {}, True),
+        ("3.6.0", {}, False),
+        ("4.2.0", {}, False),
+        ("3.7.1", {"release_version": "3.5"}, True),
+        ("3.7.1", {"release_version": "3.6-IV0"}, False),
+        ("3.9.1", {METADATA: "11"}, True),
+        ("3.9.1", {METADATA: "12"}, False),
+    ],
+)
+def test_shrinking_an_isr_begins_a_leader_epoch_by_level(
+    release: str, wanted: Mapping[str, str], raises: bool
+) -> None:
+    """KAFKA-15021: as `replay-invariants` has it of the log's own level."""
+    assert features.shrinking_raises(release, wanted) is raises
+    (rule,) = (each.rule for each in RULES if each.name == "shrinking-raises-leader-epochs")
+    assert rule is not None and rule.below == features.SHRINKING_RAISES_BELOW
 
 
 @pytest.mark.parametrize(

@@ -41,19 +41,20 @@ OF_ALL: Final = {
     *("disk:partition-offset-saved", "disk:partition-truncated", "disk:snapshot-file"),
     *("disk:stalled", "disk:truncated"),
     *("dry-runs", "replica-reads", "replica-reports"),
+    *("committed-topic-read", "synthetic-brokers", "watched-metadata-log"),
 }
-FROM_3_7: Final = {"told-controllers", "asked-controllers"}
-FROM_3_9: Final = FROM_3_7 | {
-    *("committed-topic-read", "extra-brokers", "synthetic-brokers", "watched-metadata-log")
-}
+BEFORE_3_6: Final = {"shrinking-raises-leader-epochs"}
+FROM_3_5: Final = {"member-epochs"}
+FROM_3_7: Final = FROM_3_5 | {"told-controllers", "asked-controllers"}
+FROM_3_9: Final = FROM_3_7 | {"extra-brokers"}
 HAVE: Final[Mapping[str, set[str]]] = {
-    "3.3.2": OF_ALL,
-    "3.4.1": OF_ALL,
-    "3.5.0": OF_ALL,
-    "3.5.1": OF_ALL,
-    "3.5.2": OF_ALL,
-    "3.6.1": OF_ALL,
-    "3.6.2": OF_ALL,
+    "3.3.2": OF_ALL | BEFORE_3_6,
+    "3.4.1": OF_ALL | BEFORE_3_6,
+    "3.5.0": OF_ALL | BEFORE_3_6 | FROM_3_5,
+    "3.5.1": OF_ALL | BEFORE_3_6 | FROM_3_5,
+    "3.5.2": OF_ALL | BEFORE_3_6 | FROM_3_5,
+    "3.6.1": OF_ALL | FROM_3_5,
+    "3.6.2": OF_ALL | FROM_3_5,
     "3.7.0": OF_ALL | FROM_3_7,
     "3.7.1": OF_ALL | FROM_3_7,
     "3.8.1": OF_ALL | FROM_3_7,
@@ -268,7 +269,7 @@ def test_checkers_of_what_older_releases_are_not_asked_for_are_not_applicable(
     release: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a run decides it: by what its nodes can do and its workloads observe."""
-    newer = {"controlled-shutdown-safety", "isr-linearizability", "observed-log", "zombie-fencing"}
+    newer = {"controlled-shutdown-safety"}
     checkers = {name: registry.load("checkers", name) for name in registry.names("checkers")}
     for versions, applies in (((release, "4.2.0"), False), (("3.9.1", "4.2.0"), True)):
         have = with_versions(monkeypatch, *versions)
@@ -316,8 +317,8 @@ def test_a_cell_is_of_a_line_of_releases(states: Mapping[str, str], says: str) -
 
 
 def test_a_promise_is_asked_for_where_a_checker_of_it_applies() -> None:
-    (observers,) = (each for each in PROMISES if each.name == "observers")
-    assert (state(observers, "3.7.1"), state(observers, "3.9.1")) == ("not asked", "yes")
+    (leaving,) = (each for each in PROMISES if each.name == "controlled-shutdown")
+    assert (state(leaving, "3.7.1"), state(leaving, "3.9.1")) == ("not asked", "yes")
     leases = Promise(
         name="leases", says="", source="", clauses=of("lease-exclusion", "one-process")
     )
