@@ -147,7 +147,7 @@ def _stale_member(
     that serves again, so that nothing else is wrong with it."""
     members = eligible(brokers.by_id.values())
     able = [each for each in stale if each.broker_id in members]
-    if not able:
+    if not able or not brokers.names_members:
         return None
     former = rng.choice(able)
     partition = _led(brokers, rng, lambda each: each.fresh and each.leader != former.broker_id)
@@ -165,7 +165,8 @@ def _unfit_member(brokers: SyntheticBrokers, rng: random.Random, now_ns: int) ->
     out = [(each, *standing) for each, standing in standings.items() if standing is not None]
     if not out:
         return None
-    broker_id, epoch, why = rng.choice(out)
+    broker_id, own, why = rng.choice(out)
+    epoch = own if brokers.names_members else NO_EPOCH
     partition = _led(brokers, rng, lambda each: each.fresh and broker_id in each.replicas)
     if partition is None:
         return None
