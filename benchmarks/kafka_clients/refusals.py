@@ -46,11 +46,11 @@ GROUPS: Final = Refusal(
     unlisted=frozenset({68, 69, *range(76, 80), *range(83, 93)}),
 )
 ADMINISTRATION: Final = Refusal(
-    "quotas, SCRAM administration, delegation tokens, lists of transactions and of resources with "
-    "configurations, replicas that move between directories, changes of who votes",
+    "quotas, SCRAM administration, delegation tokens, lists of transactions, replicas that move "
+    "between directories, changes of who votes",
     UNLISTED,
     UNSUPPORTED,
-    unlisted=frozenset({34, 38, 39, 40, 41, 48, 49, 50, 51, 65, 66, 74, 80, 81, 82}),
+    unlisted=frozenset({34, 38, 39, 40, 41, 48, 49, 50, 51, 65, 66, 80, 81, 82}),
 )
 SUBSTITUTED: Final = Refusal(
     "clients' metrics (KIP-714), descriptions of topics page by page (KIP-966)",
