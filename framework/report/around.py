@@ -52,7 +52,7 @@ def _of_faults(run: Run) -> Iterable[Moment]:
 def _of_nodes(run: Run) -> Iterable[Moment]:
     for span in run.spans:
         epoch = "" if span.epoch is None else f", epoch {span.epoch}"
-        lane = "broker " if span.lane == "broker" else ""
+        lane = "" if span.lane in ("role", "stalls") else f"{span.lane} "
         yield _moment(span.start_s, span.node, f"{lane}{span.state}{epoch}", "node")
 
 

@@ -2067,7 +2067,7 @@ def test_what_a_system_sets_for_all_brokers_of_its_own_accord(name: str, own: bo
     assert (found.verdict is Verdict.VALID) == own, found.findings
 
 
-@PLANTED.violation("gives broker", "min.insync.replicas=1", "nobody had asked for that")
+@PLANTED.violation("gives 4 min.insync.replicas=1", "nobody had asked for that")
 def a_setting_of_one_broker_that_nobody_asked_for(story: LogStory) -> None:
     change(story, "broker-4", {"log.segment.bytes": "6"})
     story.config("min.insync.replicas", "1", "4", kind=4)
