@@ -150,16 +150,16 @@ def isr_chain(events: RunEvents) -> Outcome:
     above, held = watermarks(events, changed)
     findings += (replace(each, clause=ENOUGH.name) for each in few)
     findings += (replace(each, clause=WATERMARK.name) for each in held)
+    once = one_occasion(events)
     by_clause: dict[str, Count] = {
         CHAIN.name: counts.chain + CHAIN.sightings(counts.answers),
         REQUESTS.name: requests_known(counts, events),
-        CLEAN.name: CLEAN.count(CLEAN.sightings(counts.elections), one_occasion(events)),
+        CLEAN.name: CLEAN.count(CLEAN.sightings(counts.elections), once),
         JOINS.name: joins_known(counts, events),
         MEMBERS.name: members_known(counts, events),
         ENOUGH.name: short,
         WATERMARK.name: above,
     }
-    once = one_occasion(events)
     for clause in (REQUESTS, JOINS, MEMBERS):
         if once and by_clause[clause.name] in (1, (1, 1)):
             by_clause[clause.name] = once

@@ -254,10 +254,11 @@ def partition_data(events: RunEvents) -> Outcome:
     produces = [each for each in operations if each.f == "produce"]
     fetches = [fetch_of(each) for each in operations if each.f == "fetch" and each.ok]
     given = given_by_replicas(operations)
+    given_to_anybody = [*fetches, *given]
     acknowledged, unplaced = list(acknowledged_by(produces)), list(unplaced_by(produces))
     read = [
         Claim(offset, value, fetch.operation)
-        for fetch in (*fetches, *given)
+        for fetch in given_to_anybody
         for offset, value in fetch.records
     ]
     last = last_read(fetches)
@@ -270,11 +271,11 @@ def partition_data(events: RunEvents) -> Outcome:
     late = [each for each in fetches if each.records and fetched(each.operation).get("log_start")]
     findings = [
         *_one_value(acknowledged, read),
-        *_missing(acknowledged, read, [*fetches, *given]),
+        *_missing(acknowledged, read, given_to_anybody),
         *_one_offset(produces, acknowledged, read),
         *_polls(operations),
         *_written(produces, read),
-        *_within_answer([*fetches, *given]),
+        *_within_answer(given_to_anybody),
         *(replace(each, clause=LIMITS.name) for each in goes_back(limits)),
         *(
             replace(each, clause=LIMITS.name)
@@ -315,7 +316,7 @@ def partition_data(events: RunEvents) -> Outcome:
     }
     counts: dict[str, Count] = {
         ONE_VALUE.name: len(acknowledged) + len(read) - len(offsets_of(acknowledged, read)),
-        KEPT.name: covered_by(acknowledged, read, [*fetches, *given]),
+        KEPT.name: covered_by(acknowledged, read, given_to_anybody),
         READABLE.name: (
             len(acknowledged) - len(unread) + len(unplaced) - len(nowhere),
             len(acknowledged) + len(unplaced),

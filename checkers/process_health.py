@@ -363,16 +363,12 @@ def _never_back(events: RunEvents, boot_s: float) -> Iterator[Finding]:
     for node, lives in incarnations(_reported(events)).items():
         killed = [each for each in events.faults if each.ends_processes and node in each.nodes]
         killed.sort(key=lambda each: each.since_ns)
+        held, machine = _held(events.faults, node), events.machines.of_node(node)
         for since, anew in zip_longest(killed, killed[1:]):
             until_ns = last_ns if anew is None else anew.since_ns
             if since.healed_ns is None or until_ns < since.healed_ns:
                 continue
-            idle = _outside_ns(
-                since.healed_ns,
-                until_ns,
-                _held(events.faults, node),
-                events.machines.of_node(node),
-            )
+            idle = _outside_ns(since.healed_ns, until_ns, held, machine)
             boot, before = _told_before(lives, until_ns)
             if boot is None or before is None or idle < boot_s * 1e9:
                 continue

@@ -23,8 +23,9 @@ from checkers.folds.disk_logs import DISK_KINDS
 from checkers.folds.epoch_files import epochs_written_down
 from checkers.folds.final_isrs import FinalIsr, Isrs, final_isrs
 from checkers.folds.final_watermarks import above_the_leaders
-from checkers.folds.log_ends import answered_limits, configured, may_be_removed, may_remove
+from checkers.folds.log_ends import answered_limits
 from checkers.folds.power_losses import forgotten, power_losses
+from checkers.folds.removals import Removals
 from checkers.folds.replica_logs import (
     Content,
     Logs,
@@ -129,10 +130,11 @@ def replica_matching(events: RunEvents) -> Outcome:
     lives = topic_lives(events.operations)
     logs = final_logs(events)
     isrs, why = final_isrs(events)
-    compared, findings = _same_batches(events, logs, lives, isrs, why)
-    disks, not_deleted = _deleted(events, logs, lives, isrs)
-    marks, above = above_the_leaders(events, isrs, _nodes_read(events), _final(events, lives))
-    kept = partial(_kept_of, events, isrs)
+    nodes, removals = _nodes_read(events), Removals.of(events)
+    kept = partial(_kept_of, removals, isrs)
+    compared, findings = _same_batches(events, logs, lives, isrs, why, nodes, removals)
+    disks, not_deleted = _deleted(events, logs, lives, isrs, nodes)
+    marks, above = above_the_leaders(events, isrs, nodes, _final(events, lives))
     looked_up, other_epochs = epochs_written_down(events, logs, kept)
     batches, two_batches = _one_batch(events)
     leads, two_leaders = _one_leader(_answering(events, lives).union(_appending(events)))
@@ -183,7 +185,13 @@ class Member:
 
 
 def _same_batches(
-    events: RunEvents, logs: Logs, lives: TopicLives, isrs: Isrs, why: str
+    events: RunEvents,
+    logs: Logs,
+    lives: TopicLives,
+    isrs: Isrs,
+    why: str,
+    nodes: Mapping[int, str],
+    removals: Removals,
 ) -> tuple[Count, list[Finding]]:
     losses = power_losses(each.entries for each in events.faults)
     reported = _high_watermarks(forgotten(losses, events.operations), lives)
@@ -193,16 +201,16 @@ def _same_batches(
         return f"{UNSURE}: {why}", []
     seen = 0
     findings: list[Finding] = []
-    whole, nodes = not unhealed(events.faults), _nodes_read(events)
+    whole = not unhealed(events.faults)
     for key, isr in sorted(isrs.items()):
         if not events.has(*key):
             continue
         known = [each for each in reported.get(key, ()) if each.operation.precedes(isr.read)]
-        if not known or _may_compact(events, isr.topic):
+        if not known or removals.may_compact(isr.topic):
             continue
         high = max(known, key=lambda each: each.offset)
         members = list(_members(nodes, logs.get(key, {}), isr.members))
-        kept = _kept_of(events, isrs, key)
+        kept = _kept_of(removals, isrs, key)
         begin = min(kept, max((each.log.start for each in members), default=0))
         seen += _beside(each.log.between(begin, high.offset) for each in members)
         for each in members:
@@ -242,26 +250,11 @@ def _beside(logs: Iterable[Mapping[int, Content]]) -> int:
     return copies.total() - len(copies)
 
 
-def _may_compact(events: RunEvents, topic: str) -> bool:
-    """Whether the run, a create of that name, a change of it or one of a broker asked for
-    compaction."""
-    asked = configured(events.plan, _configuring(events, topic))
-    return any("compact" in str(value) for _, value in asked)
-
-
-def _kept_of(events: RunEvents, isrs: Isrs, key: Partition) -> float:
-    """Below where records of a partition may have been removed: by what settings let brokers do,
-    or deletes that were not refused. All of one whose name is not known."""
+def _kept_of(removals: Removals, isrs: Isrs, key: Partition) -> float:
+    """Below where records of a partition may have been removed; all of one whose name is not
+    known."""
     topic = isrs[key].topic if key in isrs else ""
-    if not topic or may_remove(events.plan, _configuring(events, topic)):
-        return float("inf")
-    name = f"{topic}/{key[1]}"
-    return may_be_removed(each for each in events.operations if str(each.key) == name)
-
-
-def _configuring(events: RunEvents, topic: str) -> list[Operation]:
-    """What may have configured a topic of that name."""
-    return [each for each in events.operations if each.f == OF_BROKERS or str(each.key) == topic]
+    return removals.kept_from(topic, key[1]) if topic else float("inf")
 
 
 def _nodes_read(events: RunEvents) -> Mapping[int, str]:
@@ -360,7 +353,7 @@ def _text(base: int, content: Content) -> str:
 
 
 def _deleted(
-    events: RunEvents, logs: Logs, lives: TopicLives, isrs: Isrs
+    events: RunEvents, logs: Logs, lives: TopicLives, isrs: Isrs, nodes: Mapping[int, str]
 ) -> tuple[Count, list[Finding]]:
     if not keeps(events):
         return "the system does not promise that deletes outlive its processes", []
@@ -371,7 +364,7 @@ def _deleted(
             deletes[key].append(each)
     if not deletes:
         return "no delete of records was acknowledged", []
-    nodes, seen, findings = _nodes_read(events), 0, list[Finding]()
+    seen, findings = 0, list[Finding]()
     for key, own in sorted(deletes.items()):
         isr = isrs.get(key)
         known = [] if isr is None else [each for each in own if each.precedes(isr.read)]

@@ -6,7 +6,7 @@ an epoch down before its first batch (UnifiedLog, LeaderEpochFileCache.assign).
 """
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from checkers.folds.replica_logs import Logs, Partition, ReplicaLog
 from framework.checking.findings import finding
@@ -32,7 +32,7 @@ def epochs_written_down(
                 continue  # what was read of the log is not all of it
             batches = _kept(log, state, kept_from(key), state.epochs)
             compared += len(batches)
-            findings += _first(_wrong(key, node, state.epochs, batches, state))
+            findings += islice(_wrong(key, node, state.epochs, batches, state), 1)
     return compared if files else "nodes write no leader epochs down beside their logs", findings
 
 
@@ -43,10 +43,6 @@ def _kept(
     first = epochs[0].start_offset if epochs else float("inf")
     own = sorted(log.batches.items())
     return [each for base, each in own if base >= state.start_offset and base >= min(kept, first)]
-
-
-def _first(found: Iterator[Finding]) -> list[Finding]:
-    return [each for each, _ in zip(found, range(1), strict=False)]
 
 
 def _wrong(

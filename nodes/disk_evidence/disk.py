@@ -347,7 +347,7 @@ class Disk:
 
     def _paused(self, paths: list[Path]) -> Iterator[Evidence]:
         """By all parts of a log, in the order of time."""
-        rows = [(path, row) for path in paths for row in read_pauses(_bytes(path)).to_pylist()]
+        rows = [(path, row) for path in paths for row in read_pauses(contents(path)[0]).to_pylist()]
         longest = max((row["lasted_ns"] for _, row in rows), default=0)
         host = self.home.relative_to(self.folder / "nodes").parts[0]
         for path, row in sorted(rows, key=lambda each: int(each[1]["ended_ns"])):
@@ -395,10 +395,6 @@ class Disk:
             message = ": ".join([row["message"], *lines[-1:]])
             where = row["logger"] or path.name
             yield self._tell(kinds.Failed, path, row["line"], where=where, message=message)
-
-
-def _bytes(path: Path) -> bytes:
-    return contents(path)[0]
 
 
 def _limits(log: Log, saved: int) -> tuple[int, int]:
