@@ -14,7 +14,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.folds.operations import ACKS, of_a_zombie, on_demand, produce_with
+from checkers.folds.operations import (
+    ACKS,
+    JOIN,
+    WAITS_ON,
+    of_a_zombie,
+    on_demand,
+    produce_with,
+)
 from framework.history.columns import OPERATIONS
 from framework.history.event import asserted
 from framework.history.rows import OperationRows
@@ -41,7 +48,8 @@ COLUMNS: Final = (
 @dataclass(frozen=True, slots=True)
 class Asked:
     """Operations that were invoked at a known time, in the order of their ends. What is made on
-    demand is a kind of its own, and so are produces by their acks.
+    demand is a kind of its own, and so are produces by their acks; members that wait on to be told
+    what to read are joining.
 
     fs, nodes, keys: texts, sorted; `f`, `node` (-1: it does not say), `key` (-1: nobody asked for
         it) are their places. Keys are as `str` has them.
@@ -163,9 +171,12 @@ def _is_one_of(column: pa.Array, texts: Iterable[str]) -> Flags:
 
 def _kinds(fs: pa.Array, values: pa.Array) -> pa.Array:
     """Each by itself succeeds or does not: whoever makes all that it is asked for may still make
-    nothing on demand, and who acknowledges for itself nothing for all."""
+    nothing on demand, and who acknowledges for itself nothing for all. A member that waits on for
+    what it joined to get still asks for that."""
     apart = _flagged(values, "on_demand", on_demand)
     kinds = pc.if_else(apart, pc.binary_join_element_wise(fs, "on demand", " "), fs)
+    waits_on = pc.equal(fs, WAITS_ON).fill_null(False)
+    kinds = pc.if_else(waits_on, JOIN, kinds)
     produces = pc.equal(fs, "produce").fill_null(False)
     for acks in ACKS:
         own = pc.match_substring(values, f'"acks":"{acks}"').fill_null(False)

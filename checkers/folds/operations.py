@@ -17,6 +17,10 @@ def produce_with(acks: str) -> str:
 UNANSWERED: Final = produce_with("0")
 """Nobody answers those, as the protocol has it: none can succeed."""
 
+JOIN: Final = "join"
+WAITS_ON: Final = "assignment"
+"""Who joins a group is told what to read; a member that was not yet asks on."""
+
 
 def end_of(operation: Operation) -> float:
     """Where it ended in the history; behind all, where it did not."""

@@ -932,6 +932,23 @@ def test_what_is_rarely_asked_for_and_meets_faults_need_not_have_worked(
     assert due(outcome) == due(availability(bare.run_events())) + 2 * missed
 
 
+def test_members_that_wait_on_for_their_part_are_joining() -> None:
+    """Most are told at once: that two had to ask on, in vain, shows nothing as long as members are
+    told; that none is, shows."""
+    story = clean()
+    fault(story, lambda: None)
+    for answer in ("ok", "fail"):
+        for f in ("join", "assignment", "assignment"):
+            worked = answer == "ok" and f == "join"
+            story.op(f, "g", type="ok" if worked else "fail", error=None if worked else "NO_PART")
+    assert "assignment" not in availability(story.run_events()).note
+    vain = clean()
+    fault(vain, lambda: None)
+    for f in ("join", "assignment", "assignment"):
+        vain.op(f, "g", type="fail", error="NO_PART")
+    assert "0 of 3 join (1 at least)" in availability(vain.run_events()).note
+
+
 def due(outcome: Outcome) -> int:
     """Signs that kinds work, so many as have to be seen."""
     count = outcome.clauses["kinds"]
