@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from framework.checking.clauses import clauses_of
 from framework.checking.contracts import contracts_of
+from framework.checking.dealing import dealt, rows_looked_at
 from framework.checking.judged import cited_of, judged_as, loaded
 from framework.checking.keyed import BUDGET_CONF, FAILED, OUTCOME_ARROW, budget_s
 from framework.checking.outcomes_table import FOLDER as OUTCOMES_FOLDER
@@ -149,7 +150,7 @@ def _check_alike(
     broken = {name: _why(error) for name, error in unloaded.items()}
     helds = [held for _, held in runs]
     with spread(spark, helds):
-        rows, failed = _outcomes(tables(spark, helds), plugins)
+        rows, failed = _outcomes(tables(spark, helds), plugins, _loads(helds, plugins))
     broken |= failed
     timings = {"read_s": round(read_s, 3), "check_s": round(monotonic() - began, 3)}
     found = _by_run(rows)
@@ -259,11 +260,22 @@ Members: TypeAlias = Mapping[str, Checker]
 """The checkers of one pass over the tables, by name."""
 
 
-def _outcomes(stored: Tables, plugins: Members) -> tuple[pa.Table, dict[str, str]]:
+def _loads(runs: Sequence[Held], plugins: Members) -> Mapping[str, int]:
+    """Checker -> the rows that it looks at in all these runs."""
+    counts = [run.manifest.counts for run in runs]
+    return {
+        name: sum(rows_looked_at(plugin, each) for each in counts)
+        for name, plugin in plugins.items()
+    }
+
+
+def _outcomes(
+    stored: Tables, plugins: Members, loads: Mapping[str, int]
+) -> tuple[pa.Table, dict[str, str]]:
     """All outcome rows in one job; if that fails, in a job for each pass, then each checker."""
     broken: dict[str, str] = {}
     frames: list[tuple[Members, DataFrame]] = []
-    passes = _passes(stored, plugins)
+    passes = _passes(stored, plugins, loads)
     for members in passes:
         try:
             frames.append((members, _frame(stored, members)))
@@ -286,9 +298,9 @@ def _outcomes(stored: Tables, plugins: Members) -> tuple[pa.Table, dict[str, str
 def _warm_up(stored: Tables, plugins: Members) -> None:
     """Whichever worker is given which members of a batch in the end, it has seen them all: each
     batch is judged whole by each core, at the same time."""
-    _outcomes(stored, plugins)
+    _outcomes(stored, plugins, {})
     cores = stored.spark.sparkContext.defaultParallelism
-    for members in _passes(stored, plugins, most=1):
+    for members in _passes(stored, plugins, {}, most=1):
         if len(members) > 1:
             _collect(_union(_frame(stored, members) for _ in range(cores)))
 
@@ -307,10 +319,12 @@ def _apart(
         passes += [{name: checker} for name, checker in members.items()]
 
 
-def _passes(stored: Tables, plugins: Members, most: int = _MAX_PASSES) -> list[Members]:
-    """Checkers of one batch together, dealt out to as many passes as there are cores that runs
-    alone would leave idle; each of the others by itself, and all where runs are long: what one
-    looks at is enough for a task."""
+def _passes(
+    stored: Tables, plugins: Members, loads: Mapping[str, int], most: int = _MAX_PASSES
+) -> list[Members]:
+    """Checkers of one batch together, dealt out by their loads to as many passes as there are cores
+    that runs alone would leave idle; each of the others by itself, and all where runs are long:
+    what one looks at is enough for a task."""
     passes: list[Members] = []
     batches: dict[Batch, list[str]] = {}
     for name, checker in sorted(plugins.items()):
@@ -321,9 +335,8 @@ def _passes(stored: Tables, plugins: Members, most: int = _MAX_PASSES) -> list[M
             batches.setdefault(batch, []).append(name)
     for names in batches.values():
         cores = stored.spark.sparkContext.defaultParallelism // max(1, len(stored.runs))
-        cores = max(1, min(most, cores))
-        dealt = (names[first::cores] for first in range(min(cores, len(names))))
-        passes += [{name: plugins[name] for name in each} for each in dealt]
+        shares = dealt(names, loads, max(1, min(most, cores)))
+        passes += [{name: plugins[name] for name in each} for each in shares]
     return passes
 
 

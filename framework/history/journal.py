@@ -25,7 +25,6 @@ class Journal:
 
     def __init__(self, folder: Path) -> None:
         """Begin `folder`/history.jsonl. Raises `EngineError` where there is one already."""
-        self._folder = folder
         self._next_index = 0
         try:
             self._fd = os.open(folder / FILE, _FLAGS, mode=0o644)
@@ -58,11 +57,6 @@ class Journal:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
-
-    def seal(self) -> Path:
-        """Close, and write history/part-00000.parquet; its path. Idempotent."""
-        self.close()
-        return seal(self._folder)
 
     def __enter__(self) -> Self:
         return self

@@ -29,7 +29,7 @@ from framework.checking.precompile import Precompiling
 from framework.checking.results import RunResult, verdict_document
 from framework.checking.spark import Background, Step, warm_up
 from framework.history.event import Event, Json
-from framework.history.journal import Journal
+from framework.history.journal import Journal, seal
 from framework.plugins.checker import SparkSession
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client
@@ -171,7 +171,8 @@ def record(
 ) -> store.RunFolder:
     """Run without checking; the run's folder. `ready` is called when the cluster serves, `ended`
     when the history is whole, for what plan.json has of it; `stop` ends the run early; `aside` is
-    given what takes the cluster down, once all is copied. Raises `UsageError`, `EngineError`."""
+    given what nobody waits for: what copies the history to columns, and what takes the cluster
+    down, once all is collected. Raises `UsageError`, `EngineError`."""
     folder = store.create(test.options.results, test.name, test.seed)
     plan = _plan(test, argv)
     folder.write_plan(plan)
@@ -278,6 +279,7 @@ def _run_cluster(
                 {"went_on": enough.went_on} if enough.went_on else {}
             )
             folder.write_plan(plan)
+            aside(partial(_copied, folder, progress))
             progress.phase("collect")
             timings.phase("collect")
             _collect(cluster, folder, plan, progress, stop=not test.options.keep)
@@ -290,6 +292,14 @@ def _run_cluster(
             if not folder.history.exists():
                 raise
             _not_taken_down(progress, error)
+
+
+def _copied(folder: store.RunFolder, progress: Progress) -> None:
+    """The columnar copy of the history, for others: no check of ours reads it, nor waits for it."""
+    try:
+        seal(folder.path)
+    except Exception as error:
+        progress.say(f"the history's columnar copy: {type(error).__name__}: {error}")
 
 
 def _take_down(cluster: ExitStack, progress: Progress) -> None:
@@ -387,7 +397,7 @@ def _interpret(
             progress.phase("heal")
             driver.heal_all()
         ledger.close()
-        journal.seal()
+        journal.close()
 
 
 def _observers(test: Test, cluster: Cluster) -> Mapping[str, Callable[[], Client]]:

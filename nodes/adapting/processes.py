@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Iterable
+from typing import Final
 
 import tenacity
 
@@ -9,18 +10,30 @@ from framework.plugins.host import Host
 from framework.plugins.system import Cluster
 
 
+GONE_S: Final = 1.0
+"""So long who was killed is waited for."""
+
+
 def end(host: Host, pid: int, grace_s: float) -> None:
-    """SIGTERM, and where that is not enough in so many s, SIGKILL."""
-    host.signal(pid, signal.SIGTERM)
-    ended = tenacity.Retrying(
+    """SIGTERM, and where that is not enough in so many s, SIGKILL; without any grace, that at
+    once."""
+    if grace_s > 0:
+        host.signal(pid, signal.SIGTERM)
+        if not _lives(host, pid, grace_s):
+            return
+    host.signal(pid, signal.SIGKILL)
+    _lives(host, pid, GONE_S)
+
+
+def _lives(host: Host, pid: int, patience_s: float) -> bool:
+    """Whether it still does after so many s."""
+    waiting = tenacity.Retrying(
         retry=tenacity.retry_if_result(bool),
-        stop=tenacity.stop_after_delay(grace_s),
+        stop=tenacity.stop_after_delay(patience_s),
         wait=tenacity.wait_fixed(0.05),
         retry_error_callback=lambda _: True,
     )
-    if ended(host.alive, pid):
-        host.signal(pid, signal.SIGKILL)
-        ended(host.alive, pid)
+    return bool(waiting(host.alive, pid))
 
 
 def servers(cluster: Cluster) -> dict[str, str]:

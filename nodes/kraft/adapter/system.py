@@ -56,7 +56,7 @@ from nodes.kraft.wire.debug import DescribeNodeRequest, DescribeNodeResponse
 FENCING_MARGIN_S: Final = 1.0
 """Within this time the record that fences a broker is committed, and every broker has read it."""
 STOP_GRACE_S: Final = 0.5
-"""Enough for a controller. A broker asks the controllers first, which end with it."""
+"""Enough for a controller."""
 
 
 class KraftSystem(System):
@@ -247,7 +247,10 @@ class KraftSystem(System):
         return None
 
     def stop(self, cluster: Cluster, node: str, pid: int) -> None:
-        processes.end(cluster.host(node), pid, STOP_GRACE_S)
+        """A broker would ask the controllers first, which end with it: nobody waits for that. What
+        it wrote is there, and what it has to say it says at once."""
+        by_itself = "broker" not in cluster.nodes[node].roles
+        processes.end(cluster.host(node), pid, STOP_GRACE_S if by_itself else 0)
 
     def environment(self, cluster: Cluster) -> Mapping[str, str]:
         broker = cluster.with_role("broker")[0]

@@ -72,25 +72,30 @@ def plugins(*names: str, alone: str = "") -> dict[str, Any]:
 
 
 def found(names: dict[str, Any], cores: int = 2) -> tuple[list[str], list[str]]:
-    rows, broken = _outcomes(tables(cores), names)
+    rows, broken = _outcomes(tables(cores), names, {})
     return sorted(rows.column("checker").to_pylist()), sorted(broken)
 
 
 def test_members_are_dealt_out_to_the_cores() -> None:
     names = plugins("a", "b", "c", "d", "e", alone="z")
-    dealt = [sorted(members) for members in _passes(tables(2), names)]
+    dealt = [sorted(members) for members in _passes(tables(2), names, {})]
     assert dealt == [["z"], ["a", "c", "e"], ["b", "d"]]
-    assert [len(members) for members in _passes(tables(64), plugins(*"abcdefgh"))] == [2, 2, 2, 2]
-    assert [len(members) for members in _passes(tables(8), plugins("a"))] == [1]
+    assert [len(members) for members in _passes(tables(64), plugins(*"abcdefgh"), {})] == [
+        2,
+        2,
+        2,
+        2,
+    ]
+    assert [len(members) for members in _passes(tables(8), plugins("a"), {})] == [1]
 
 
 @pytest.mark.parametrize(("runs", "passes"), [(0, 4), (1, 4), (3, 2), (5, 1), (2_000, 1)])
 def test_runs_that_keep_all_cores_busy_are_read_once(runs: int, passes: int) -> None:
-    assert len(_passes(tables(8, runs), plugins(*"abcdefgh"))) == passes
+    assert len(_passes(tables(8, runs), plugins(*"abcdefgh"), {})) == passes
 
 
 def test_in_long_runs_each_has_a_pass_of_its_own() -> None:
-    dealt = [sorted(members) for members in _passes(tables(2, parts=2), plugins(*"abc"))]
+    dealt = [sorted(members) for members in _passes(tables(2, parts=2), plugins(*"abc"), {})]
     assert dealt == [["a"], ["b"], ["c"]]
 
 
