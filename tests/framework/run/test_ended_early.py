@@ -11,6 +11,7 @@ import pytest
 from framework.checking.engine import check_stored
 from framework.checking.runs import read_run
 from framework.errors import EngineError
+from framework.history.journal import PART
 from framework.run import cluster as clusters
 from framework.run import lifecycle
 from framework.run.options import Options
@@ -106,7 +107,7 @@ def test_what_could_not_be_collected_is_said_and_kept_in_the_plan(
     assert read_run(folder.path).info.plan["uncollected"] == {"b2": "EOFError: gone"}
 
 
-def test_the_cluster_is_taken_down_beside_the_check(
+def test_the_columnar_copy_and_taking_the_cluster_down_are_beside_the_check(
     tmp_path: Path, done: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interpret(test: Any, cluster: Any, folder: Any, *_: Any) -> None:
@@ -116,9 +117,29 @@ def test_the_cluster_is_taken_down_beside_the_check(
     left: list[Any] = []
     folder = lifecycle.record(a_test(tmp_path), [], Said(), aside=left.append)  # type: ignore[arg-type]
     assert done == ["stopped and collected"] and folder.history.exists()
-    (act,) = left
-    act()
+    copy, take_down = left
+    assert not (folder.path / PART).exists()
+    copy()
+    assert (folder.path / PART).exists() and done == ["stopped and collected"]
+    take_down()
     assert done == ["stopped and collected", "taken down"]
+
+
+def test_a_copy_that_cannot_be_written_costs_no_verdict(
+    tmp_path: Path, done: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interpret(test: Any, cluster: Any, folder: Any, *_: Any) -> None:
+        folder.history.write_text("")
+
+    def full(folder: Path) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(lifecycle, "_interpret", interpret)
+    monkeypatch.setattr(lifecycle, "seal", full)
+    said = Said()
+    lifecycle.record(a_test(tmp_path), [], said)  # type: ignore[arg-type]
+    assert done == ["stopped and collected", "taken down"]
+    assert any("columnar copy" in line and "No space left" in line for line in said.lines)
 
 
 def test_without_a_history_there_is_nothing_to_check(
