@@ -1,0 +1,1 @@
+"""What was found in Apache Kafka, reduced to one JVM: `python -m benchmarks.kafka_findings`."""
