@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from kio.schema.errors import ErrorCode
+
 from framework.generators import PENDING, Context, Generator, Offer, Pending, assign, op
 from framework.history.event import Event, Invocation, Process
 from workloads.base import ATTEMPTS
@@ -22,6 +24,8 @@ PARTITIONS: Final = 8
 LAST: Final = 2_000
 """Records of each: about half of what one answer holds."""
 LOOKS: Final = 20
+OUT_OF_RANGE: Final = ErrorCode.offset_out_of_range.name.upper()
+"""Of an offset before the first one, or behind the last, that a replica has."""
 PAUSE_NS: Final = 250_000_000
 """A replica hears with its next fetch how much is committed: so often it is asked again, after that
 time each."""
@@ -51,8 +55,7 @@ class Asked:
     def after(self, event: Event, nodes: Sequence[str], now_ns: int) -> Iterator[Asked]:
         """What is left to ask once that was answered so."""
         if event.type != "ok":
-            if self.failures > 1:
-                yield replace(self, failures=self.failures - 1)
+            yield from self._refused(event, now_ns)
         elif self.node is not None:
             yield from self._on(ReplicaFetched.from_json(event.value).position, now_ns)
         elif self.at == "earliest":
@@ -62,6 +65,15 @@ class Asked:
             start = max(self.start, end - LAST)
             for node in nodes:
                 yield Asked(key=self.key, node=node, start=start, end=end)
+
+    def _refused(self, event: Event, now_ns: int) -> Iterator[Asked]:
+        """A replica may have let go of more than its leader has: one that DeleteRecords reached,
+        by a leader that was deposed before all had heard. It has what is later, from somewhere."""
+        if self.failures > 1:
+            due_ns = now_ns if self.node is None else now_ns + PAUSE_NS
+            yield replace(self, failures=self.failures - 1, due_ns=due_ns)
+        elif (event.error or ("",))[0] == OUT_OF_RANGE and self.end - self.start > 1:
+            yield replace(self, start=(self.start + self.end) // 2)
 
     def _on(self, position: int, now_ns: int) -> Iterator[Asked]:
         if position >= self.end:

@@ -10,12 +10,19 @@ from typing import Any
 from framework.generators import clients, simulate
 from framework.history.event import Event
 from workloads.base import ATTEMPTS
-from workloads.replica_reads import LAST, LOOKS, PARTITIONS, PAUSE_NS, replica_reads
+from workloads.replica_reads import (
+    LAST,
+    LOOKS,
+    OUT_OF_RANGE,
+    PARTITIONS,
+    PAUSE_NS,
+    replica_reads,
+)
 
 NODES = ["b1", "b2"]
 BEGIN, END = 10, 10_000
 Answer = Callable[[str, int, int], tuple[int, str]]
-"""(node, start, how often it was asked) to (position, type)"""
+"""(node, start, how often it was asked) to (position, and ok, info, or why not)"""
 
 
 def all_of_it(node: str, start: int, times: int) -> tuple[int, str]:
@@ -34,7 +41,10 @@ def asked(answer: Answer = all_of_it, keys: list[str] | None = None, end: int = 
         times[of] = times.get(of, 0) + 1
         position, type = answer(str(invoked.node), invoked.value["from"], times[of])
         told = {"records": [], "high_watermark": 0, "log_start": 0, "position": position}
-        return 10**6, replace(invoked, type=type, value=told if type == "ok" else None)
+        error = None if type in ("ok", "info") else (type, "")
+        kind = "fail" if error else type
+        value = told if kind == "ok" else None
+        return 10**6, replace(invoked, type=kind, value=value, error=error)
 
     generator = clients(replica_reads(keys or ["t/0"], NODES))
     history = simulate(generator, threads=3, completion=completion, max_ops=10**4)
@@ -76,8 +86,23 @@ def test_who_has_not_heard_yet_is_asked_again_after_a_pause_for_some_time() -> N
 
 
 def test_who_refuses_is_asked_some_times_and_holds_nobody_up() -> None:
-    refused = of_replicas(asked(lambda node, *_: (END, "ok" if node == "b1" else "fail")))
-    assert len(refused) == 1 + ATTEMPTS
+    refused = asked(lambda node, *_: (END, "ok" if node == "b1" else "REPLICA_NOT_AVAILABLE"))
+    assert len(of_replicas(refused)) == 1 + ATTEMPTS
+    of_two = [each for each in refused if each.node == "b2"]
+    assert all(after.time - before.time >= PAUSE_NS for before, after in itertools.pairwise(of_two))
+
+
+def test_who_has_let_go_of_more_than_its_leader_is_asked_for_what_is_later() -> None:
+    """And who has nothing, not even the last, is given up."""
+
+    def answer(node: str, start: int, _: int) -> tuple[int, str]:
+        return (END, "ok") if start >= (END - 3 if node == "b1" else END) else (0, OUT_OF_RANGE)
+
+    invoked = of_replicas(asked(answer))
+    starts = {node: [start for of, start in invoked if of == node] for node in NODES}
+    assert starts["b1"][:ATTEMPTS] == [END - LAST] * ATTEMPTS
+    assert starts["b1"] == sorted(starts["b1"]) and starts["b1"][-1] >= END - 3
+    assert starts["b2"][-1] == END - 1 and len(starts["b2"]) < 20
 
 
 def test_not_more_partitions_than_a_reader_has_time_for() -> None:
