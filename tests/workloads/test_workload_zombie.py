@@ -59,6 +59,16 @@ def test_even_a_slow_run_has_dozens_of_zombies() -> None:
     assert len(zombies(history)) >= 36
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_even_a_slow_run_tries_members_of_either_kind(seed: int) -> None:
+    """Former lives as well as those that are out of service, of whom there always is one."""
+    history = run(Zombie(), ReferenceController(), threads=2, seconds=25, seed=seed)
+    seen = Counter(kind(op) for op, _ in zombies(history))
+    former = sum(count for each, count in seen.items() if each[2] == "isr_epochs")
+    out = sum(count for each, count in seen.items() if each[1] in ("fenced", "leaving"))
+    assert min(former, out) >= 15, seen
+
+
 def test_honest_work_goes_on_beside_them(history: list[Event]) -> None:
     honest = Counter(
         (op.f, end.type)

@@ -67,7 +67,7 @@ MOST_FENCED: Final = 12
 MOST_CHANGES: Final = 24
 MEMBERS_SHARE: Final = 0.4
 """How many of the requests have nothing wrong but a member, where one can be had: one that is out
-of service, before one by a former epoch, for that is not for long."""
+of service or one by a former epoch, as the draw has it, or else the other."""
 
 
 def stale_request(
@@ -76,9 +76,14 @@ def stale_request(
     """A request that is to be refused, of a kind drawn among those that can be made."""
     stale = [each for each in log.fenced if each.surely_stale(brokers)]
     if rng.random() < MEMBERS_SHARE:
-        unfit = _unfit_member(brokers, rng, now_ns) or _stale_member(stale, brokers, rng)
-        if unfit is not None:
-            return unfit
+        members: list[Callable[[], Invocation | None]] = [
+            lambda: _unfit_member(brokers, rng, now_ns),
+            lambda: _stale_member(stale, brokers, rng),
+        ]
+        rng.shuffle(members)
+        wrong = next((each for make in members if (each := make()) is not None), None)
+        if wrong is not None:
+            return wrong
     fenced = rng.choice(stale) if stale else None
     kinds: list[Callable[[], Invocation | None]] = [
         lambda: _stale_version(brokers, rng),
