@@ -464,6 +464,36 @@ def test_high_watermarks_that_may_be_above_their_leaders(
     assert WATERMARKS.name not in accused(story)
 
 
+def test_who_lost_power_may_have_gone_back_behind_its_followers() -> None:
+    story = marked()
+    mark(story, "b1", 7)
+    lost = {node: {"kept": {}} for node in REPLICAS}
+    entries = [
+        {"id": 1, "time": 5, "step": "planned", "loses": [*REPLICAS], "keeps": []},
+        {"id": 1, "time": 5, "step": "probed-during", "probe": {"evidence": lost}},
+    ]
+    story.inject(fault="power", entries=entries)
+    found = replica_matching(story.run_events()).clauses or {}
+    assert found[WATERMARKS.name] == "a broker that lost power may have gone back"
+    assert WATERMARKS.name not in accused(story)
+
+
+def test_a_member_that_wrote_no_high_watermark_down_hides_no_other_one() -> None:
+    story = clean(*REPLICAS)
+    mark(story, "b2", 6)
+    mark(story, "b3", 7)
+    assert counts(story)["followers-watermarks"] == 1
+    assert WATERMARKS.name in accused(story)
+
+
+def test_shares_of_a_run_judge_each_follower_once() -> None:
+    whole = marked().run_events()
+    assert compared(replica_matching(whole))["followers-watermarks"] == 2
+    shares = [replace(whole, part=Part(number, 8)) for number in range(8)]
+    found = [replica_matching(each).clauses or {} for each in shares]
+    assert sorted(int(str(each[WATERMARKS.name])) for each in found) == [0] * 6 + [1] * 2
+
+
 def test_who_writes_no_high_watermark_down_is_not_held_against_any() -> None:
     story = clean()
     story.disks.tell(
@@ -516,11 +546,51 @@ def epochs_that_go_back_behind_the_end(story: Story) -> None:
     pass
 
 
+@PLANTED.violation(
+    "epoch 0 is written down from offset 2 on, behind epoch 0 from 0 on",
+    on=lambda: written_down((0, 0), (0, 2), (1, 4)),
+)
+def epoch_that_is_written_down_twice(story: Story) -> None:
+    pass
+
+
+@violation("the batch at offset 0 is of leader epoch 0", "written down is none")
+def epoch_file_that_is_empty(story: Story) -> None:
+    lies(story, "b2", 6, epochs=())
+
+
+@violation("/0 of b2: the batch at offset 0 is of leader epoch 0", "written down is 9")
+def epoch_file_beside_a_node_that_has_none(story: Story) -> None:
+    lies(story, "b1", 6)
+    lies(story, "b2", 6, epochs=((9, 0),))
+
+
+def test_of_a_log_whose_epochs_are_wrong_one_batch_is_told() -> None:
+    found = judged(written_down((9, 0))).findings
+    assert [each.clause for each in found] == ["epochs-written-down"]
+
+
+def test_what_lies_in_front_of_a_log_needs_no_epoch() -> None:
+    """Whatever removed it: files of records stay until they are due."""
+    story = written_down()
+    lies(story, "b3", 5, start=4, epochs=((1, 4),))
+    assert_clean(story)
+    assert counts(story)["epochs-written-down"] == 13
+
+
+def test_shares_of_a_run_look_each_batch_up_once() -> None:
+    whole = written_down().run_events()
+    shares = [replace(whole, part=Part(number, 8)) for number in range(8)]
+    found = [(replica_matching(each).clauses or {})["epochs-written-down"] for each in shares]
+    assert sum(each for each in found if isinstance(each, int)) == 17
+
+
 @pytest.mark.parametrize(
     ("story", "compared"),
     [
         (lambda: written_down(), 17),
         (lambda: written_down((0, 0), (1, 4), (2, 6)), 17),
+        (lambda: written_down((0, 0), (1, 4), (2, 6), (3, 6)), 17),
         (lambda: written_down((0, 3), (1, 4), start=3), 14),
         (lambda: written_down((0, 3), (1, 4), deleted=3), 14),
         (lambda: written_down((1, 4), deleted=4), 13),
