@@ -2044,14 +2044,17 @@ def test_who_is_told_nothing_though_it_asks_often_knows_nothing(clause: str) -> 
     assert clause_of(judged(story), clause).verdict is Verdict.UNKNOWN
 
 
-def test_without_a_log_dry_runs_are_judged_by_who_looked() -> None:
+@pytest.mark.parametrize("look", ["describe", "follow", "metadata"])
+def test_without_a_log_dry_runs_are_judged_by_who_looked(look: str) -> None:
+    """And was answered."""
     story = LogStory(readers=())
     create(story, "t", ASKED, TOPIC)
     for name in ("never", "never", "unseen"):
         tries(story, name, exists=False)
-    story.op("metadata", "never", None, None)
+    story.op(look, "never", None, None)
+    story.op(look, "unseen", type="info", error="CLIENT_TIMED_OUT")
     assert asked_is_made(story.run_events()).clauses["dry-runs"] == 2
-    story.op("metadata", "never", None, topic(*MADE, topic_id=NOT_ASKED))
+    story.op(look, "never", None, topic(*MADE, topic_id=NOT_ASKED))
     assert_invalid(asked_is_made(story.run_events()), "nobody but dry runs asked for it")
 
 
