@@ -548,6 +548,21 @@ def test_without_an_end_nobody_knows_what_all_is() -> None:
     assert replicas(unsettled).note == NOT_KNOWN
 
 
+def test_where_nobody_shows_who_is_in_sync_in_the_end_nobody_knows_who_has_to_give_all() -> None:
+    story = given("b1", "b2")
+    shown = [each for each in story.operations if each.f == "describe" and each.phase == "final"]
+    story.operations = [each for each in story.operations if each not in shown]
+    assert shown and (replicas(story).verdict, replicas(story).note) == (None, NOT_KNOWN)
+
+
+def test_a_node_of_which_the_plan_knows_nothing_may_give_what_there_is() -> None:
+    story = given("b1", "b2")
+    before = replicas(story)
+    story.gives("g301a", *range(5))
+    assert replicas(story) == before
+    assert (before.verdict, before.compared) == (Verdict.VALID, 2)
+
+
 @pytest.mark.parametrize("name", REPLICAS)
 def test_what_is_planted_in_a_replica_breaks_this_clause_alone(name: str) -> None:
     found = judged(CHECKER, REPLICAS[name].story()).findings
