@@ -167,11 +167,12 @@ def _linearizability() -> Iterator[Target]:
             yield Target(
                 _short(path), _below(path), tests, ROOT, without=(*_OF_COMPILING, *_FOR_LONG)
             )
-    for name, of in _SHARED.items():
+    for name, of in {**_FRONT, **_SHARED}.items():
         tests = tuple(f"{TESTS}/linearizability/test_{each}.py" for each in of)
+        path = home / name
         yield Target(
-            _short(home / name),
-            _below(home / name),
+            _short(path),
+            _below(path if path.is_dir() else path.with_suffix(".py")),
             tests,
             ROOT,
             without=(*_OF_COMPILING, *_FOR_LONG),
@@ -203,6 +204,13 @@ _BY_PARTS: Final = {
 }
 """Methods whose parts have tests of their own, which are enough, and much quicker; and that of
 sets, which the tests of all methods say nothing of."""
+_FRONT: Final = {
+    "decide": ("front", "encoded_keys"),
+    "decision": ("front",),
+    "encoded": ("encoded_keys", "keys_of_a_table", "encode"),
+    "kernel": ("front", "pending_keys", "grow_only_block"),
+}
+"""What chooses among methods, and judges a table by them."""
 _SHARED: Final = {
     "arrays": ("arrays", "layout"),
     "encoding": (
