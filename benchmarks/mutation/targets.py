@@ -205,8 +205,8 @@ _BY_PARTS: Final = {
 """Methods whose parts have tests of their own, which are enough, and much quicker; and that of
 sets, which the tests of all methods say nothing of."""
 _FRONT: Final = {
-    "decide": ("front", "encoded_keys"),
-    "decision": ("front",),
+    "decide": ("decide", "front", "encoded_keys"),
+    "decision": ("decide", "front"),
     "encoded": ("encoded_keys", "keys_of_a_table", "encode"),
     "kernel": ("front", "pending_keys", "grow_only_block"),
 }

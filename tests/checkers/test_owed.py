@@ -21,7 +21,9 @@ def read(from_s: int, to_s: int | None = None) -> Operation:
     return Operation(index=9, invoked_ns=from_s * S, completed_ns=ended)
 
 
-def owed_s(asked: Operation, took: tuple[int, int] | None = None, quiet: Any = None) -> float | None:
+def owed_s(
+    asked: Operation, took: tuple[int, int] | None = None, quiet: Any = None
+) -> float | None:
     """`took`: between these seconds the machine gave the run nothing."""
     spans = [] if took is None else [[took[0] * 1000, took[1] * 1000, (took[1] - took[0]) * 1000]]
     machine = Machine.of(spans)

@@ -9,7 +9,9 @@ from checkers.folds.unfit_members import UnfitMembers
 from framework.history.pairing import Operation
 
 LEFT = "broker 5 of epoch 8 had been let go by operation "
-REGISTERED = "broker 5 of epoch 8 had been registered, and had not asked to be active, by operation "
+REGISTERED = (
+    "broker 5 of epoch 8 had been registered, and had not asked to be active, by operation "
+)
 
 
 def beat(story: Story, target: str | None, state: str | None, **more: Any) -> Operation:
