@@ -27,8 +27,7 @@ def owed_s(
     """`took`: between these seconds the machine gave the run nothing."""
     spans = [] if took is None else [[took[0] * 1000, took[1] * 1000, (took[1] - took[0]) * 1000]]
     machine = Machine.of(spans)
-    own = (UNSETTLED, SETTLED) if quiet is None else quiet
-    found = Peace(own, Upset(machine, RECOVERY_S * S), machine).owed_ns(asked)
+    found = Peace(quiet, Upset(machine, RECOVERY_S * S), machine).owed_ns(asked)
     return None if found is None else found / S
 
 
@@ -73,7 +72,7 @@ def test_who_settled_owes_nothing_shortly_after_the_machine_stood_still(
 def log(*records: tuple[type[Change], str]) -> LogPoints:
     fixed: dict[str, Any] = {"node": "c1", "incarnation": "1", "epoch": 1, "name": "t"}
     return LogPoints.of(
-        kind(**fixed, seq=offset, offset=offset, topic_id=topic_id)
+        kind(**fixed, **{"seq": offset, "offset": offset, "topic_id": topic_id})
         for offset, (kind, topic_id) in enumerate(records)
     )
 

@@ -1,6 +1,7 @@
 """Where partitions' replicas are, and when their service is owed (`folds/placed.py`)."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from planted_runs import NODES, TOPIC, Story
@@ -18,7 +19,7 @@ def told(*answers: Sequence[int] | None) -> Placed:
     story = Story(plan=dict(PLAN))
     for ids in answers:
         state = {"partition": 1, **({} if ids is None else {"replicas": [*ids]})}
-        topic = {"name": "t", "topic_id": TOPIC, "partitions": [state]}
+        topic: Any = {"name": "t", "topic_id": TOPIC, "partitions": [state]}
         story.ask("b1", "describe-topics", {"topics": [topic]})
     return Placed.of(story.run_events(), [])
 
