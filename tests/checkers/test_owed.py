@@ -22,7 +22,9 @@ def read(from_s: int, to_s: int | None = None) -> Operation:
 
 
 def owed_s(
-    asked: Operation, took: tuple[int, int] | None = None, quiet: Any = None
+    asked: Operation,
+    took: tuple[int, int] | None = None,
+    quiet: tuple[Quiet, ...] = (UNSETTLED, SETTLED),
 ) -> float | None:
     """`took`: between these seconds the machine gave the run nothing."""
     spans = [] if took is None else [[took[0] * 1000, took[1] * 1000, (took[1] - took[0]) * 1000]]
@@ -72,7 +74,7 @@ def test_who_settled_owes_nothing_shortly_after_the_machine_stood_still(
 def log(*records: tuple[type[Change], str]) -> LogPoints:
     fixed: dict[str, Any] = {"node": "c1", "incarnation": "1", "epoch": 1, "name": "t"}
     return LogPoints.of(
-        kind(**fixed, **{"seq": offset, "offset": offset, "topic_id": topic_id})
+        kind(**{**fixed, "seq": offset, "offset": offset, "topic_id": topic_id})
         for offset, (kind, topic_id) in enumerate(records)
     )
 
