@@ -8,9 +8,10 @@ from typing import Any, Final
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_logs import LogStory
+from planted_runs import OTHER, TOPIC
 
 from checkers.folds.committed_log import known_log
-from checkers.folds.controller_reads import AT_ACTIVE, CONFIGS, controller_reads
+from checkers.folds.controller_reads import AT_ACTIVE, BY_BROKER, CONFIGS, controller_reads
 from framework.history.pairing import Operation
 
 SHOWN: Final[dict[str, dict[str, Any] | None]] = {
@@ -172,3 +173,124 @@ def end(cluster: Cluster, begun: Operation, shown: str) -> Said:
     done = cluster.story.complete(begun, "ok", result)
     f, node = done.f, str(done.node)
     return Said(f, node, shown, done.index, done.end or 0, cluster.low(f, node, done.index))
+
+
+# --- one by one ---------------------------------------------------------------------------
+
+
+def under_a_fault(*capabilities: str) -> LogStory:
+    """Nobody owes what others acknowledged. No leader is told, so that nobody has led."""
+    story = LogStory(readers=("c1",))
+    story.plan = {**story.plan, "capabilities": [*capabilities, "evidence:applied"]}
+    story.inject(healed=False, healed_ns=None)
+    return story
+
+
+def made(story: LogStory, name: str = "t", **more: Any) -> Operation:
+    story.topic(name)
+    return story.create(name, **more)
+
+
+def exists(story: LogStory, there: bool, f: str = AT_ACTIVE, **more: Any) -> Operation:
+    return story.op(f, "t", {}, {"exists": there, **more}, node="c1")
+
+
+def configured(story: LogStory, name: str = "t", **configs: str) -> Operation:
+    told = {"configs": [list(each) for each in configs.items()]}
+    return story.op(CONFIGS, name, None, told, node="c1")
+
+
+def wrong(story: LogStory) -> list[str]:
+    events = story.run_events()
+    return [each.message for each in controller_reads(events, known_log(events))[1]]
+
+
+def test_in_front_of_the_first_record_there_is_nothing() -> None:
+    story = under_a_fault()
+    exists(story, False)
+    story.op(CONFIGS, "t", None, None, node="c1")
+    exists(story, False, BY_BROKER)
+    made(story)
+    assert wrong(story) == []
+    exists(story, True)
+    exists(story, False)
+    (found,) = wrong(story)
+    assert "which was over at point 1" in found and "the same process had reached" in found
+
+
+def test_a_dry_run_may_be_told_how_the_topic_would_be_configured() -> None:
+    story = under_a_fault()
+    exists(story, False, configs=[["retention.ms", "7"]])
+    made(story)
+    assert wrong(story) == []
+
+
+def test_what_is_set_for_a_broker_is_no_configuration_of_a_topic_of_that_name() -> None:
+    story = under_a_fault()
+    made(story, "4")
+    story.config("retention.ms", "7", "4", kind=4)
+    configured(story, "4")
+    assert wrong(story) == []
+
+
+def test_a_setting_leaves_the_others_as_they_were() -> None:
+    story = under_a_fault()
+    made(story)
+    story.config("retention.ms", "7")
+    story.config("segment.bytes", "8")
+    configured(story, **{"retention.ms": "7", "segment.bytes": "8"})
+    assert wrong(story) == []
+    configured(story, **{"segment.bytes": "8"})
+    assert len(wrong(story)) == 1
+
+
+def test_a_log_may_remove_a_topic_of_which_it_does_not_tell() -> None:
+    story = under_a_fault()
+    made(story)
+    story.record("RemoveTopicRecord", topic_id=OTHER)
+    configured(story)
+    assert wrong(story) == []
+
+
+STRICT = "linearizable-topic-read"
+
+
+def test_what_had_been_acknowledged_just_before_is_owed_by_a_dry_run() -> None:
+    """Where reads are linearizable; by a cache it is not."""
+    for f, late in ((BY_BROKER, 1), (AT_ACTIVE, 1), (CONFIGS, 0)):
+        story = under_a_fault(STRICT)
+        made(story)
+        asked = story.op(f, "t", {}, None if f == CONFIGS else {"exists": False}, node="c2")
+        assert asked.index == story.operations[0].end + 1  # type: ignore[operator]
+        assert len(wrong(story)) == late
+
+
+def test_what_was_not_acknowledged_is_owed_by_nobody() -> None:
+    """Though it was told which topic it would be."""
+    story = under_a_fault(STRICT)
+    made(story, type="info", error="CLIENT_TIMED_OUT")
+    assert story.operations[0].result == {"topic_id": TOPIC}
+    exists(story, False)
+    assert wrong(story) == []
+
+
+def test_who_is_still_to_be_answered_hides_no_one_who_was() -> None:
+    story = under_a_fault()
+    open_ = story.invoke(AT_ACTIVE, "t", {}, node="c1")
+    made(story)
+    exists(story, True)
+    exists(story, False)
+    story.complete(open_, "ok", {"exists": True})
+    (found,) = wrong(story)
+    assert "the same process had reached" in found
+
+
+def test_a_late_answer_to_an_early_question_takes_nothing_back() -> None:
+    story = under_a_fault()
+    open_ = story.invoke(AT_ACTIVE, "t", {}, node="c1")
+    made(story)
+    exists(story, True)
+    story.complete(open_, "ok", {"exists": False})
+    exists(story, False)
+    (found,) = wrong(story)
+    assert "the same process had reached" in found
