@@ -208,7 +208,7 @@ _FRONT: Final = {
     "decide": ("decide", "front", "encoded_keys"),
     "decision": ("decide", "front"),
     "encoded": ("encoded_keys", "keys_of_a_table", "encode"),
-    "kernel": ("front", "pending_keys", "grow_only_block"),
+    "kernel": ("kernel", "front", "pending_keys"),
 }
 """What chooses among methods, and judges a table by them."""
 _SHARED: Final = {

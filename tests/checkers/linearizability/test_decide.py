@@ -127,7 +127,7 @@ def test_without_a_budget_there_is_one() -> None:
 # --- in turns -----------------------------------------------------------------------------
 
 
-def test_searches_have_slices_by_turns_which_grow() -> None:
+def test_searches_have_turns_that_grow() -> None:
     log: list[str] = []
     one, other = Said("one", log=log), Said("other", at_last=4, log=log)
     found = asked(SHORT, one, other).decision
@@ -150,7 +150,7 @@ def test_where_there_are_steps_the_first_one_is_asked_first() -> None:
     assert one.of[-1] is SHORT
 
 
-def test_a_long_key_has_longer_slices() -> None:
+def test_of_more_operations_a_turn_takes_more() -> None:
     number = 10_000
     calls = list(range(0, 2 * number, 2))
     ends = [each + 1 for each in calls]
