@@ -229,7 +229,8 @@ def test_what_is_set_for_a_broker_is_no_configuration_of_a_topic_of_that_name() 
     story = under_a_fault()
     made(story, "4")
     story.config("retention.ms", "7", "4", kind=4)
-    configured(story, "4")
+    story.config("segment.bytes", "8", "4")
+    configured(story, "4", **{"segment.bytes": "8"})
     assert wrong(story) == []
 
 
