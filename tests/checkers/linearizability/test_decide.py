@@ -184,8 +184,8 @@ def test_a_search_that_gives_up_before_its_time_is_not_asked_again() -> None:
     )
 
 
-def test_a_search_that_takes_most_of_its_time_is_asked_again() -> None:
-    search = Said("one", takes_s=0.0101, at_last=2)
+def test_a_search_that_takes_half_of_its_time_is_asked_again() -> None:
+    search = Said("one", takes_s=0.01, at_last=2)
     assert asked(SHORT, search).decision.verdict is VALID
     search = Said("one", takes_s=0.0099, at_last=2)
     assert asked(SHORT, search).decision.verdict is UNKNOWN
@@ -249,6 +249,16 @@ def test_the_culprit_is_the_last_to_return(
         verdict, "a", culprit=1, involved=involved
     )
     assert asked(encoded, method).decision.culprit == culprit
+
+
+def test_a_culprit_that_is_named_alone_stays_one() -> None:
+    """Though it never returned."""
+    encoded = encoded_of([0, 1], [2, NEVER], [Kind.WRITE] * 2, [-1] * 2, [1, 2])
+    method = once("a", INVALID)
+    method.decide = lambda encoded, budget: Decision(  # type: ignore[method-assign]
+        INVALID, "a", culprit=1
+    )
+    assert asked(encoded, method).decision.culprit == 1
 
 
 # --- many keys ----------------------------------------------------------------------------
