@@ -429,3 +429,13 @@ def test_what_is_set_for_all_brokers_each_tells_apart_from_its_own() -> None:
         "b3 tells segment.bytes=none of all brokers in the end",
         "broker-5 tells segment.bytes=2 of itself in the end",
     ]
+
+
+def test_what_a_system_sets_of_its_own_accord_hides_no_other_setting() -> None:
+    story = Story()
+    asks(story, "2", "brokers")
+    story.final()
+    told = {"configs": [["min.insync.replicas", "1"], [NAME, "1"]]}
+    story.op("describe-broker-configs", "brokers", None, told, node="b1")
+    compared, messages = brokers(story)
+    assert (compared, len(messages)) == (1, 1) and "segment.bytes=1" in messages[0]
