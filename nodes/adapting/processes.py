@@ -9,7 +9,6 @@ import tenacity
 from framework.plugins.host import Host
 from framework.plugins.system import Cluster
 
-
 GONE_S: Final = 1.0
 """So long who was killed is waited for."""
 
