@@ -16,7 +16,6 @@ from framework.checking.runs import StoredRun, checkers_of
 from framework.checking.sealing import SEALED, Manifest, is_marked, sealed_by_this_code
 from framework.checking.stored import sealed_before
 from framework.errors import UsageError
-from framework.history.pairing import Operation
 from framework.plugins.checker import Checker, SparkSession
 from framework.plugins.options import Named, create
 
@@ -103,13 +102,14 @@ def _before(
         manifest, checkers, options, budget_s
     ):
         return None
-    operations = cited_of(folder / SEALED, found.checkers)
+    # Without Spark, whose start would take longer: few row groups have them.
+    indices = named_by(found.checkers)
+    operations = cited(folder / SEALED, indices) if indices else []
     return replace(found, cited={each.index: each for each in operations})
 
 
-def cited_of(sealed: Path, checkers: Iterable[CheckerResult]) -> list[Operation]:
-    """The operations that findings name."""
-    indices = {
+def named_by(checkers: Iterable[CheckerResult]) -> set[int]:
+    """The indices of the operations that findings name."""
+    return {
         index for checker in checkers for found in checker.findings for index in found.operations
     }
-    return cited(sealed, indices) if indices else []

@@ -8,7 +8,7 @@ and a rule's tables are Arrow from the file to the rule.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from framework.checking.cuts import parts_for
 from framework.checking.elsewhere import are_here, within_reach
-from framework.checking.reading import Place
+from framework.checking.reading import Place, cited_rows
 from framework.checking.runs import FAULTS, NEMESIS, read_run
 from framework.checking.sealing import (
     SEALED,
@@ -38,6 +38,8 @@ from framework.checking.workers import by_reference_counts, settle_in
 from framework.errors import UsageError
 from framework.history.assemble import process_texts
 from framework.history.columns import OPERATIONS
+from framework.history.pairing import Operation
+from framework.history.reader import operations_of
 from framework.plugins.checker import DataFrame, RunData, RunInfo, SparkSession, Table, Tables
 
 PART_ROWS: Final = 1 << 20
@@ -268,6 +270,25 @@ def tables(spark: SparkSession, runs: Sequence[Held]) -> Tables:
         parts=max((run.evidence_parts for run in runs), default=1),
         operation_parts=max((len(run.parts()) for run in runs), default=1),
     )
+
+
+def cited_among(
+    spark: SparkSession, runs: Sequence[Held], indices: Mapping[str, Set[int]]
+) -> dict[str, list[Operation]]:
+    """By run the operations with these indices, of clients and of observers: tasks read them."""
+    places = [run.place for run in runs if indices.get(run.info.run)]
+    if not places:
+        return {}
+
+    def chosen(run: RunData) -> Iterator[Table]:
+        return (_of_run(run, table) for table in cited_rows(run, indices[run.run]))
+
+    found = Runs(spark, within_reach(spark, places)).map(chosen, OPERATIONS).toArrow()
+    named = zip(found.column("run").to_pylist(), operations_of(found), strict=True)
+    cited: dict[str, list[Operation]] = {}
+    for run, operation in named:
+        cited.setdefault(run, []).append(operation)
+    return cited
 
 
 @contextmanager
