@@ -1,6 +1,8 @@
 """What goes between the driver and the workers when runs are checked: paths in, outcomes out."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from framework.verdict import Verdict
 
 NONE = frozenset(plan()["not_applicable"])
 """Checkers of what such a run does not have: an observer, produces, groups, faults."""
+ROOT = Path(__file__).parents[3]
 RUN_FILES = (".jsonl", ".parquet", ".log")
 """What a run is made of, and its sealed form, end so."""
 
@@ -148,3 +151,49 @@ def test_what_is_read_is_counted(tmp_path: Path) -> None:
         began = read_by()
         reads(path)
         assert read_by() - began > path.stat().st_size / 2
+
+
+APART = """
+import sys
+from pathlib import Path
+from benchmarks.long_run import EVENTS, make
+from framework.checking import spark as session
+from framework.checking.engine import check_runs
+from opened_files import read_by
+
+with session.running("local-cluster[2,1,1024]") as spark:
+    processes = ["self", spark.sparkContext._gateway.proc.pid]
+    for name, groups in (("first", 50), ("small", 50), ("large", 250)):
+        run = Path(sys.argv[1], name)
+        run.mkdir()
+        make(run, groups * EVENTS)
+        began = [read_by(each) for each in processes]
+        check_runs(spark, [run])
+        print(*(read_by(each) - before for each, before in zip(processes, began)))
+    began = read_by(processes[1])
+    spark._jvm.java.io.FileInputStream(str(run / "history.jsonl")).readAllBytes()
+    print(read_by(processes[1]) - began)
+"""
+
+
+def test_nor_does_the_jvm_of_the_driver_read_more_of_a_larger_run(tmp_path: Path) -> None:
+    """Where executors are processes of their own. It is seen when it reads one of its files."""
+    done = subprocess.run(
+        [sys.executable, "-c", APART, tmp_path],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{Path(__file__).parent}"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    _, small, large, (planted,) = (
+        tuple(map(int, line.split())) for line in done.stdout.splitlines()
+    )
+    small_size, large_size = (
+        sum(each.stat().st_size for each in (tmp_path / name).rglob("*") if each.is_file())
+        for name in ("small", "large")
+    )
+    for less, more in zip(small, large, strict=True):
+        assert less > 0 and more - less < (large_size - small_size) / 50
+    assert planted >= (tmp_path / "large" / "history.jsonl").stat().st_size
