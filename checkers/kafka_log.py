@@ -15,14 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.folds.power_losses import PowerLoss, apart, power_losses
+from checkers.folds.power_losses import Lines, PowerLoss, apart, power_losses
 from checkers.folds.topic_ids import LIVES, by_topic_id, topic_lives
 from checkers.logs import cycle_outcomes
 from checkers.logs.judge import NAME, judge
 from checkers.logs.model import SUMMARY
 from checkers.logs.rows import FS, SINGLE, SUBSCRIPTIONS, TRANSACTIONS, Kind, rows
 from framework.checking.keyed import OUTCOME_ARROW, Outcome, outcome_row
-from framework.checking.runs import ledger_of
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.history.reader import operations_of
@@ -33,11 +32,12 @@ from framework.plugins.checker import (
     OUTCOME_SCHEMA,
     Clause,
     DataFrame,
-    RunInfo,
     Tables,
 )
 from framework.verdict import Verdict
 
+INJECTED: Final = "injected"
+"""`f` of a row that is no operation: its `value` is what a run's ledger says of an injection."""
 _BUCKETS: Final = 32
 """Small runs are judged some at a time: a call for each would cost more than its rows."""
 _OF_RUN: Final = f"cast(pmod(hash(run), {_BUCKETS}) as int)"
@@ -46,16 +46,15 @@ _OF_TOPIC: Final = f"cast(crc32(encode(concat(run, {_TOPIC}), 'UTF-8')) % {_BUCK
 """Of an operation on a topic, or a partition: `bucket_of` says the same."""
 _BUCKET: Final = f"""explode(case
     when linked then array({_OF_RUN})
-    when f = 'join' then sequence(0, {_BUCKETS} - 1)
+    when f in ('join', '{INJECTED}') then sequence(0, {_BUCKETS} - 1)
     else array({_OF_TOPIC}) end)"""
 _LINKING: Final = (*TRANSACTIONS, *SUBSCRIPTIONS)
 Judges: TypeAlias = Callable[[str, str], bool]
 """Of a run and a partition, whether it is judged here."""
 Losses: TypeAlias = Mapping[str, Sequence[PowerLoss]]
 """By run."""
-NONE_LOST: Final[Losses] = {}
 LOOKED_AT: Final = (*FS, *LIVES)
-"""Operations of these kinds make up what `judge_runs` is given."""
+"""Operations of these kinds, and injections, make up what `judge_runs` is given."""
 
 
 ONE_LOG: Final = Clause(
@@ -81,15 +80,14 @@ class KafkaLog:
     clauses = (ONE_LOG,)
 
     def check(self, tables: Tables) -> DataFrame:
-        operations = tables.operations.where(f"f in {LOOKED_AT}")
-        losses = {each.run: found for each in tables.runs if (found := losses_of(each))}
+        operations = with_injections(tables)
         forgetful = [each.run for each in tables.runs if forgets_groups(each.plan)]
 
         def share(bucket: tuple[pa.Scalar], operations: pa.Table) -> pa.Table:
-            return judge_share(bucket, without_joins(operations, forgetful), losses)
+            return judge_share(bucket, without_joins(operations, forgetful))
 
         def whole(operations: pa.Table) -> pa.Table:
-            return judge_runs(without_joins(operations, forgetful), losses)
+            return judge_runs(without_joins(operations, forgetful))
 
         if tables.operation_parts > 1:
             grouped: Any = shares(operations).groupBy("bucket")
@@ -112,42 +110,50 @@ def without_joins(operations: pa.Table, forgetful: Sequence[str]) -> pa.Table:
     return operations.filter(pc.invert(pc.and_(of_them, joins)))
 
 
-def losses_of(info: RunInfo) -> Sequence[PowerLoss]:
-    """By the run's ledger, if it has one."""
-    return power_losses(
-        json.loads(entries) for entries in ledger_of(info).column("entries").to_pylist()
-    )
+def with_injections(tables: Tables) -> DataFrame:
+    """What runs are judged by: operations, and each injection as a row that goes where they go."""
+    injections = tables.faults.selectExpr("run", f"'{INJECTED}' as f", "entries as value")
+    operations = tables.operations.where(f"f in {LOOKED_AT}")
+    return operations.unionByName(injections, allowMissingColumns=True)
+
+
+def without_injections(operations: pa.Table) -> tuple[pa.Table, Losses]:
+    """Operations without them, and what may be lost by them, of runs where anything may."""
+    injected = pc.equal(operations["f"], INJECTED)
+    if not pc.any(injected).as_py():
+        return operations, {}
+    ledgers: dict[str, list[Lines]] = defaultdict(list)
+    for row in operations.filter(injected).select(["run", "value"]).to_pylist():
+        ledgers[row["run"]].append(json.loads(row["value"]))
+    losses = {run: found for run, own in ledgers.items() if (found := power_losses(own))}
+    return operations.filter(pc.invert(injected)), losses
 
 
 def shares(operations: DataFrame) -> DataFrame:
     """The operations with columns `linked`, of a run with transactions, and `bucket`: all of one
-    topic are in the same, and all of such a run. A join tells of several topics, and is in every
-    one."""
+    topic are in the same, and all of such a run. A join tells of several topics, an injection of
+    all, and they are in every one."""
     linked = operations.where(f"f in {_LINKING}").selectExpr("run", "true as linked").distinct()
     marked = operations.join(linked.hint("broadcast"), "run", "left")
     return marked.selectExpr("*", f"{_BUCKET} as bucket")
 
 
-def judge_share(
-    bucket: tuple[pa.Scalar], operations: pa.Table, losses: Losses = NONE_LOST
-) -> pa.Table:
+def judge_share(bucket: tuple[pa.Scalar], operations: pa.Table) -> pa.Table:
     """Outcome rows of one bucket of `shares`."""
     (number,) = (each.as_py() for each in bucket)
     whole = set(operations.filter(operations["linked"]).column("run").to_pylist())
-    return _judged(
-        operations, lambda run, key: run in whole or bucket_of(run, key) == number, losses
-    )
+    return _judged(operations, lambda run, key: run in whole or bucket_of(run, key) == number)
 
 
-def judge_runs(operations: pa.Table, losses: Losses = NONE_LOST) -> pa.Table:
+def judge_runs(operations: pa.Table) -> pa.Table:
     """Outcome rows of whole runs. A run that cannot be judged is UNKNOWN, and keeps no other from
     being judged."""
-    return _judged(operations, lambda run, key: True, losses)
+    return _judged(operations, lambda run, key: True)
 
 
-def _judged(operations: pa.Table, judges: Judges, losses: Losses) -> pa.Table:
+def _judged(operations: pa.Table, judges: Judges) -> pa.Table:
     try:
-        made = _told_of(rows(by_log(operations, losses)), judges)
+        made = _told_of(rows(by_log(operations)), judges)
         judged = judge(made, at_most=ONE_LOG.floor // 2)
         parts = cycle_outcomes.parts_of(made)
         of_cycles = cycle_outcomes.outcomes(*parts, NAME) if parts is not None else []
@@ -156,7 +162,7 @@ def _judged(operations: pa.Table, judges: Judges, losses: Losses) -> pa.Table:
         if len(runs) == 1:
             return pa.Table.from_pylist([_failed(runs[0], error)], OUTCOME_ARROW)
         each = [operations.filter(pc.equal(operations.column("run"), run)) for run in runs]
-        return pa.concat_tables(_judged(run, judges, losses) for run in each)
+        return pa.concat_tables(_judged(run, judges) for run in each)
     # What transactions show was counted with their keys.
     counted = [{**row, "clauses": as_json({ONE_LOG.name: 0})} for row in of_cycles]
     plain = judged.select(OUTCOME_ARROW.names).cast(OUTCOME_ARROW)
@@ -180,10 +186,11 @@ def bucket_of(run: str, key: str) -> int:
     return crc32(f"{run}{topic if slash else number}".encode()) % _BUCKETS
 
 
-def by_log(operations: pa.Table, losses: Losses = NONE_LOST) -> pa.Table:
-    """The operations, those on partitions of topics that were deleted under the keys of their
+def by_log(operations: pa.Table) -> pa.Table:
+    """The operations alone, those on partitions of topics that were deleted under the keys of their
     topic ids: a name may have belonged to several; and what was before a loss of power that may
     have taken some of it along, under keys of its own."""
+    operations, losses = without_injections(operations)
     affected = _of_deleted_topics(operations)
     lossy = pc.is_in(operations["run"], pa.array(sorted(losses), pa.string()))
     if not affected and not pc.any(lossy).as_py():

@@ -16,12 +16,13 @@ import pyarrow.compute as pc
 from framework.checking.clauses import clauses_of
 from framework.checking.contracts import contracts_of
 from framework.checking.dealing import dealt, rows_looked_at
-from framework.checking.judged import cited_of, judged_as, loaded
+from framework.checking.judged import judged_as, loaded, named_by
 from framework.checking.keyed import BUDGET_CONF, FAILED, OUTCOME_ARROW, budget_s
 from framework.checking.outcomes_table import FOLDER as OUTCOMES_FOLDER
 from framework.checking.outcomes_table import write_outcomes
 from framework.checking.promised import attributed, judged_rows, promises_of, said_of
 from framework.checking.results import (
+    NO_FINDINGS,
     VERDICT_FILE,
     CheckerResult,
     RunResult,
@@ -33,7 +34,7 @@ from framework.checking.results import (
     write_verdict,
 )
 from framework.checking.runs import StoredRun, checkers_of, read_run, read_runs
-from framework.checking.stored import Held, hold, spread, tables
+from framework.checking.stored import Held, cited_among, hold, spread, tables
 from framework.plugins.checker import Batch, Checker, DataFrame, SparkSession, Tables
 
 Row = Mapping[str, Any]
@@ -127,7 +128,9 @@ def check_each(
 
 _RUNS_PER_CORE: Final = 64
 """Runs that a job judges, for each core: enough to keep all at work, while what the driver is given
-of them, some 80 KB a run, does not grow with all that there are."""
+of them, some 80 KB a run, does not grow with all that there are. Not all in one job: what keys have
+to be shuffled for comes last, so no run of a job is judged before all nearly are. Who interrupts a
+check keeps the jobs that are done, and a run on which workers die costs those of its job alone."""
 
 
 def _check_alike(
@@ -155,6 +158,15 @@ def _check_alike(
     timings = {"read_s": round(read_s, 3), "check_s": round(monotonic() - began, 3)}
     found = _by_run(rows)
     del rows
+    cited = cited_among(
+        spark,
+        helds,
+        {
+            name: named_by(_judged(wanted[name], plugins, broken, options, held, found))
+            for name, held in zip(wanted, helds, strict=True)
+            if name in found and _has_findings(found[name])
+        },
+    )
     for run, held in runs:
         judged = _judged(wanted[run.info.run], plugins, broken, options, held, found)
         if ended_early := run.info.plan.get("ended_early"):
@@ -164,7 +176,7 @@ def _check_alike(
             run.info.run,
             Path(run.info.path),
             judged,
-            operations=cited_of(held.sealed, judged),
+            operations=cited.get(run.info.run, ()),
             notes=held.manifest.notes,
             timings=timings,
             not_applicable=_not_applicable(run, wanted[run.info.run]),
@@ -213,6 +225,10 @@ def _by_run(rows: pa.Table) -> dict[str, pa.Table]:
         name: ordered.slice(begin, end - begin)
         for name, begin, end in zip(names, [0, *ends], ends, strict=False)
     }
+
+
+def _has_findings(rows: pa.Table) -> bool:
+    return not set(rows.column("findings").unique().to_pylist()) <= set(NO_FINDINGS)
 
 
 def _judged_as(

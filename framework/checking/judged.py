@@ -4,6 +4,7 @@ verdict.json was written has that verdict still."""
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -12,10 +13,10 @@ from framework.checking.digests import code_digest, package_of
 from framework.checking.reading import cited
 from framework.checking.results import VERDICT_FILE, CheckerResult, RunResult, result_of
 from framework.checking.runs import StoredRun, checkers_of
-from framework.checking.sealing import SEALED, Manifest, sealed_as
+from framework.checking.sealing import SEALED, Manifest, is_marked, sealed_by_this_code
+from framework.checking.stored import sealed_before
 from framework.errors import UsageError
-from framework.history.pairing import Operation
-from framework.plugins.checker import Checker
+from framework.plugins.checker import Checker, SparkSession
 from framework.plugins.options import Named, create
 
 _ENGINE: Final = tuple(
@@ -24,17 +25,26 @@ _ENGINE: Final = tuple(
 
 
 def judged_before(
-    runs: Sequence[StoredRun], *, options: Sequence[str] = (), budget_s: float
+    runs: Sequence[StoredRun],
+    *,
+    options: Sequence[str] = (),
+    budget_s: float,
+    spark: SparkSession | None = None,
 ) -> Iterator[RunResult | None]:
-    """The results of runs that would be judged as they were; of others None."""
+    """The results of runs that would be judged as they were; of others None. Without Spark none of
+    a run's own files is read, and a copy, whose files have other times, is another run; with it
+    tasks see that it is the same."""
     known: dict[str, dict[str, Checker] | None] = {}
-    for run, names in zip(runs, checkers_of(runs), strict=True):
+    manifests: Iterable[Manifest | str | None] = map(_manifest, runs)
+    if spark is not None:
+        manifests = sealed_before(spark, [run.info for run in runs])
+    for run, names, manifest in zip(runs, checkers_of(runs), manifests, strict=True):
         given = run.checker_options(options)
         asked = json.dumps([sorted(names), sorted(given.items())])
         if asked not in known:  # which takes longer than to read a verdict
             plugins, broken = loaded(sorted(names), given, strict=False)
             known[asked] = None if broken else plugins
-        yield _before(run, known[asked], given, budget_s)
+        yield _before(run, manifest, known[asked], given, budget_s)
 
 
 def judged_as(
@@ -63,8 +73,19 @@ def loaded(
     return plugins, broken
 
 
+def _manifest(run: StoredRun) -> Manifest | None:
+    """Of a run that is sealed as it is, by what is seen without reading."""
+    folder = Path(run.info.path)
+    with suppress(UsageError):
+        found = sealed_by_this_code(folder, run.info.plan)
+        if found is not None and is_marked(folder, found):
+            return found
+    return None
+
+
 def _before(
     run: StoredRun,
+    manifest: Manifest | str | None,
     checkers: Mapping[str, Checker] | None,
     options: Mapping[str, str],
     budget_s: float,
@@ -75,18 +96,20 @@ def _before(
         if checkers is None or not document["judged"]:
             return None
         found = result_of(document, run.info.run, folder)
-        manifest = sealed_as(folder, run.info.plan)
     except (OSError, ValueError, TypeError, KeyError, UsageError):
         return None
-    if manifest is None or found.judged != judged_as(manifest, checkers, options, budget_s):
+    if not isinstance(manifest, Manifest) or found.judged != judged_as(
+        manifest, checkers, options, budget_s
+    ):
         return None
-    operations = cited_of(folder / SEALED, found.checkers)
+    # Without Spark, whose start would take longer: few row groups have them.
+    indices = named_by(found.checkers)
+    operations = cited(folder / SEALED, indices) if indices else []
     return replace(found, cited={each.index: each for each in operations})
 
 
-def cited_of(sealed: Path, checkers: Iterable[CheckerResult]) -> list[Operation]:
-    """The operations that findings name."""
-    indices = {
+def named_by(checkers: Iterable[CheckerResult]) -> set[int]:
+    """The indices of the operations that findings name."""
+    return {
         index for checker in checkers for found in checker.findings for index in found.operations
     }
-    return cited(sealed, indices) if indices else []

@@ -167,12 +167,21 @@ def read_unsealed(run: str, folder: str) -> RunTables:
     )
 
 
-def cited(sealed: Path, indices: Iterable[int]) -> list[Operation]:
-    """Of a sealed run the operations with these indices: of its row groups those that may have
-    them are read."""
+def cited_rows(run: RunData, indices: Iterable[int]) -> list[Table]:
+    """The operations with these indices, of clients and of observers. Of a sealed run those row
+    groups are read that may have them."""
     chosen = pc.field("index").isin(sorted(indices))
-    found = [
-        pq.read_table(sealed / f"{name}.parquet", filters=chosen)
-        for name in (OPERATIONS, OBSERVATIONS)
-    ]
+    if isinstance(run, SealedRun):
+        return _cited(run.folder, chosen)
+    return [table.filter(chosen) for table in (run.operations, run.observations)]
+
+
+def cited(sealed: Path, indices: Iterable[int]) -> list[Operation]:
+    """As `cited_rows`, of a sealed run, in this process."""
+    found = _cited(sealed, pc.field("index").isin(sorted(indices)))
     return [operation for table in found for operation in operations_of(table)]
+
+
+def _cited(sealed: Path, chosen: pc.Expression) -> list[Table]:
+    paths = [sealed / f"{name}.parquet" for name in (OPERATIONS, OBSERVATIONS)]
+    return [pq.read_table(path, filters=chosen) for path in paths]

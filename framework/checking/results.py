@@ -30,7 +30,8 @@ READING: Final = "reading"
 """The name under which it is UNKNOWN what could not be read."""
 _MAX_NOTES: Final = 3
 _REFUSALS_NAMED: Final = 3
-_NO_FINDINGS: Final = (None, "", "[]")
+NO_FINDINGS: Final = (None, "", "[]")
+"""What an outcome's `findings` are where there are none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,7 +293,7 @@ def _findings(rows: Iterable[Mapping[str, Any]], contracts: Sequence[str]) -> li
             clause=finding.get("clause") or "",
         )
         for row in rows
-        if row["findings"] not in _NO_FINDINGS
+        if row["findings"] not in NO_FINDINGS
         for finding in json.loads(row["findings"])
     ]
     return sorted(found, key=_place)

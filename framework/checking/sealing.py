@@ -90,21 +90,46 @@ class Manifest:
     @classmethod
     def of(cls, path: Path) -> "Manifest":
         """Raises `OSError`, `ValueError`, `TypeError` or `KeyError` for what is no manifest."""
-        fields = json.loads(path.read_bytes())
+        return cls.said(path.read_bytes())
+
+    @classmethod
+    def said(cls, text: str | bytes) -> "Manifest":
+        """As `of`, of what its file says."""
+        fields = json.loads(text)
         return cls(**{**fields, "counts": Counts(**fields["counts"])})
 
 
 def sealed_as(folder: Path, plan: Mapping[str, Recorded]) -> Manifest | None:
-    """The manifest of a sealed run, if it is of the files as they are, and of this code."""
+    """The manifest of a sealed run, if it is of the files as they are, and of this code. Of files
+    with other marks all are read."""
+    found = sealed_by_this_code(folder, plan)
+    if found is None or is_marked(folder, found):
+        return found
+    return copied(folder, found)
+
+
+def sealed_by_this_code(folder: Path, plan: Mapping[str, Recorded]) -> Manifest | None:
+    """The manifest of a run that is sealed, perhaps of other files."""
     with suppress(OSError, ValueError, TypeError, KeyError):
         found = Manifest.of(folder / SEALED / MANIFEST)
-        if found.code != code_of(plan):
-            return None
-        marks = marks_of(folder)
-        if found.marks == marks:
+        if found.code == code_of(plan):
             return found
-        if found.content == content_of(folder):
-            return _marked(folder, replace(found, marks=marks))
+    return None
+
+
+def is_marked(folder: Path, manifest: Manifest) -> bool:
+    """Whether a run's files are those that it was sealed from, by what is seen without reading."""
+    with suppress(OSError):
+        return manifest.marks == marks_of(folder)
+    return False
+
+
+def copied(folder: Path, manifest: Manifest) -> Manifest | None:
+    """The manifest of a run whose files say the same, whatever their marks; they are read."""
+    with suppress(OSError):
+        marks = marks_of(folder)
+        if manifest.content == content_of(folder):
+            return _marked(folder, replace(manifest, marks=marks))
     return None
 
 
@@ -273,8 +298,9 @@ def _added(shares: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[str, dict[
 
 
 def _put_in_place(info: RunInfo, unfinished: Path) -> Path:
-    target = Path(info.path, SEALED)
-    if sealed_as(Path(info.path), info.plan) is None:  # else somebody else was faster
+    folder, target = Path(info.path), Path(info.path, SEALED)
+    found = sealed_by_this_code(folder, info.plan)
+    if found is None or not is_marked(folder, found):  # else somebody else was faster
         with suppress(OSError):
             former = Path(tempfile.mkdtemp(prefix=".sealed-", dir=info.path))
             with suppress(FileNotFoundError):

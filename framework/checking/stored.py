@@ -8,9 +8,9 @@ and a rule's tables are Arrow from the file to the rule.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shutil import rmtree
 from typing import Final, Protocol
@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from framework.checking.cuts import parts_for
 from framework.checking.elsewhere import are_here, within_reach
-from framework.checking.reading import Place
+from framework.checking.reading import Place, cited_rows
 from framework.checking.runs import FAULTS, NEMESIS, read_run
 from framework.checking.sealing import (
     SEALED,
@@ -27,7 +27,9 @@ from framework.checking.sealing import (
     begun,
     finish,
     in_shares,
+    is_marked,
     sealed_as,
+    sealed_by_this_code,
     write_evidence,
     write_history,
 )
@@ -36,6 +38,8 @@ from framework.checking.workers import by_reference_counts, settle_in
 from framework.errors import UsageError
 from framework.history.assemble import process_texts
 from framework.history.columns import OPERATIONS
+from framework.history.pairing import Operation
+from framework.history.reader import operations_of
 from framework.plugins.checker import DataFrame, RunData, RunInfo, SparkSession, Table, Tables
 
 PART_ROWS: Final = 1 << 20
@@ -81,13 +85,10 @@ def hold(
     found: dict[int, Held | str] = {}
     unfinished: dict[int, Path] = {}
     scratch = Path(spark.conf.get("spark.local.dir"))
-    for number, info in enumerate(infos):
-        try:
-            manifest = sealed_as(Path(info.path), info.plan)
-        except UsageError as error:
-            found[number] = str(error)
-            continue
-        if manifest is not None:
+    for number, (info, manifest) in enumerate(zip(infos, sealed_before(spark, infos), strict=True)):
+        if isinstance(manifest, str):
+            found[number] = manifest
+        elif manifest is not None:
             found[number] = Held(info=info, sealed=Path(info.path, SEALED), manifest=manifest)
         else:
             unfinished[number] = begun(Path(info.path) if into is None else into, scratch)
@@ -97,13 +98,46 @@ def hold(
     return [found[number] for number in range(len(infos))]
 
 
+def sealed_before(spark: SparkSession, infos: Sequence[RunInfo]) -> list[Manifest | str | None]:
+    """The manifests of runs that are sealed as they are; of a system that is not installed, why it
+    cannot be. Files whose marks are not those of the manifest are read by tasks of Spark's."""
+    found: list[Manifest | str | None] = []
+    moved: dict[int, _Look] = {}
+    for number, info in enumerate(infos):
+        folder = Path(info.path)
+        try:
+            manifest = sealed_by_this_code(folder, info.plan)
+        except UsageError as error:
+            found.append(str(error))
+            continue
+        if manifest is not None and not is_marked(folder, manifest):
+            moved[number] = _Look(info.path)
+        found.append(None if number in moved else manifest)
+    for number, said in zip(moved, _done(spark, list(moved.values())), strict=True):
+        found[number] = Manifest.said(said.what) if said.what else None
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """Sees whether the run in a folder is a copy of what it was sealed from: the manifest then."""
+
+    folder: str
+
+    def done(self) -> "_Said":
+        manifest = None
+        with suppress(UsageError):  # who seals it says what is wrong
+            manifest = sealed_as(Path(self.folder), read_run(Path(self.folder)).info.plan)
+        return _Said("" if manifest is None else json.dumps(asdict(manifest)), "")
+
+
 def _held(info: RunInfo, unfinished: Path, parts: Sequence["_Said"]) -> Held | str:
     wrong = next((part.wrong for part in parts if part.wrong), "")
     if wrong:
         rmtree(unfinished, ignore_errors=True)
         return wrong
     try:
-        sealed, manifest = finish(info, unfinished, [json.loads(part.counts) for part in parts])
+        sealed, manifest = finish(info, unfinished, [json.loads(part.what) for part in parts])
     except OSError as error:
         return f"{unfinished}: cannot be written: {error.strerror}"
     return Held(info=info, sealed=sealed, manifest=manifest)
@@ -111,9 +145,9 @@ def _held(info: RunInfo, unfinished: Path, parts: Sequence["_Said"]) -> Held | s
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What came of a part of a run. `wrong`: why it cannot be read."""
+    """What came of a task, as JSON. `wrong`: why a run cannot be read."""
 
-    counts: str
+    what: str
     wrong: str
 
 
@@ -145,44 +179,46 @@ class _Task:
 
 
 def _sealed(spark: SparkSession, runs: Sequence[tuple[RunInfo, Path]]) -> list[list[_Said]]:
-    """Fills the runs' unfinished folders on Spark, or here where workers have no adapters of
-    systems; what is said of each part of each."""
+    """Fills the runs' unfinished folders; what is said of each part of each."""
     if not runs:
         return []
-    here = not are_here(spark)
-    cores = 1 if here else spark.sparkContext.defaultParallelism
+    cores = spark.sparkContext.defaultParallelism if are_here(spark) else 1
     most = max(1, min(_MOST_SHARES, cores // len(runs)))
     tasks = [
         _Task(run, info.path, str(unfinished), share)
         for run, (info, unfinished) in enumerate(runs)
         for share in [None, *in_shares(info, most)]
     ]
-    done = [task.done() for task in tasks] if here else _done(spark, tasks)
     said: list[list[_Said]] = [[] for _ in runs]
-    for task, each in zip(tasks, done, strict=True):
+    for task, each in zip(tasks, _done(spark, tasks), strict=True):
         said[task.run].append(each)
     return said
 
 
-def _done(spark: SparkSession, kept: Sequence[_Task]) -> list[_Said]:
-    """What tasks of Spark's say, in their order."""
+def _done(spark: SparkSession, kept: Sequence[_Task | _Look]) -> list[_Said]:
+    """What tasks of Spark's say, in their order; done here where workers have no adapters of
+    systems, and perhaps do not see the runs."""
+    if not are_here(spark):
+        return [task.done() for task in kept]
+    if not kept:
+        return []
 
     def sealed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle_in()
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 said = kept[number].done()
-                columns = [[number], [said.counts], [said.wrong]]
+                columns = [[number], [said.what], [said.wrong]]
                 yield pa.RecordBatch.from_arrays(list(map(pa.array, columns)), _SAID)
 
     count = min(len(kept), _TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
     numbers = spark.range(0, len(kept), 1, count)
-    rows = numbers.mapInArrow(sealed, "number long, counts string, wrong string").collect()
-    said = {row["number"]: _Said(row["counts"], row["wrong"]) for row in rows}
+    rows = numbers.mapInArrow(sealed, "number long, what string, wrong string").collect()
+    said = {row["number"]: _Said(row["what"], row["wrong"]) for row in rows}
     return [said[number] for number in range(len(kept))]
 
 
-_SAID: Final = ["number", "counts", "wrong"]
+_SAID: Final = ["number", "what", "wrong"]
 
 
 # --- to the workers -----------------------------------------------------------------------
@@ -234,6 +270,25 @@ def tables(spark: SparkSession, runs: Sequence[Held]) -> Tables:
         parts=max((run.evidence_parts for run in runs), default=1),
         operation_parts=max((len(run.parts()) for run in runs), default=1),
     )
+
+
+def cited_among(
+    spark: SparkSession, runs: Sequence[Held], indices: Mapping[str, Set[int]]
+) -> dict[str, list[Operation]]:
+    """By run the operations with these indices, of clients and of observers: tasks read them."""
+    places = [run.place for run in runs if indices.get(run.info.run)]
+    if not places:
+        return {}
+
+    def chosen(run: RunData) -> Iterator[Table]:
+        return (_of_run(run, table) for table in cited_rows(run, indices[run.run]))
+
+    found = Runs(spark, within_reach(spark, places)).map(chosen, OPERATIONS).toArrow()
+    named = zip(found.column("run").to_pylist(), operations_of(found), strict=True)
+    cited: dict[str, list[Operation]] = {}
+    for run, operation in named:
+        cited.setdefault(run, []).append(operation)
+    return cited
 
 
 @contextmanager

@@ -5,7 +5,7 @@ import resource
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from framework.checking import spark as spark_session
 from framework.checking.blocks import cores
@@ -140,10 +140,14 @@ def _check_runs(
         if not any(name in run.checkers() for run in runs):
             raise UsageError(f"checker {name} is given options, and is asked of no run here")
     results = Packed() if again else _known(runs, options, budget)
-    known = set(results.paths)
+    if known := set(results.paths):
+        _say(
+            f"{len(known)} of {len(runs)} runs were judged before, as they are, by the same "
+            "checkers: not again (--again does)"
+        )
     left = [run for run in runs if Path(run.info.path) not in known]
     if left:
-        results.extend(_judge(left, budget, options, master))
+        results.extend(_judge(left, budget, options, master, again))
     if all(result.error for result in results):
         refuse_all([*refused.values(), *(result.error for result in results)])
     results.extend(unread_result(path, why) for path, why in refused.items())
@@ -151,23 +155,27 @@ def _check_runs(
     return results
 
 
-def _known(runs: Sequence[StoredRun], options: Sequence[str], budget: float) -> Packed:
-    """The results of those that would be judged as they were."""
-    before = judged_before(runs, options=options, budget_s=budget)
-    found = Packed(result for result in before if result is not None)
-    if len(found):
-        _say(
-            f"{len(found)} of {len(runs)} runs were judged before, as they are, by the same "
-            "checkers: not again (--again does)"
-        )
-    return found
+def _known(
+    runs: Sequence[StoredRun], options: Sequence[str], budget: float, spark: Any = None
+) -> Packed:
+    """The results of those that would be judged as they were; of copies with Spark alone."""
+    before = judged_before(runs, options=options, budget_s=budget, spark=spark)
+    return Packed(result for result in before if result is not None)
 
 
-def _judge(runs: Sequence[StoredRun], budget: float, options: Sequence[str], master: str) -> Packed:
-    before = [_stored_verdict(Path(run.info.path)) for run in runs]
+def _judge(
+    runs: Sequence[StoredRun], budget: float, options: Sequence[str], master: str, again: bool
+) -> Packed:
     results = Packed()
     other = []
     with Precompiling(_say) as precompiling, spark_session.running(master) as spark:
+        if not again:
+            judged = [run for run in runs if Path(run.info.path, VERDICT_FILE).exists()]
+            results = _known(judged, options, budget, spark)
+        if known := set(results.paths):
+            _say(f"{len(known)} runs are copies of such that were judged: not again")
+            runs = [run for run in runs if Path(run.info.path) not in known]
+        before = [_stored_verdict(Path(run.info.path)) for run in runs]
         precompiling.wait()
         for number, result in check_each(spark, runs, options=options, budget_s=budget):
             results.append(result)

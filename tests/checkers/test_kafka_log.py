@@ -2,6 +2,7 @@
 
 import ast
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql.pandas.types import from_arrow_schema
 from test_power_losses import lost
 
 from benchmarks.kafka_log import table as numbered
@@ -19,7 +21,7 @@ from checkers.logs.rows import FS, rows
 from framework.checking.columns import Columns
 from framework.checking.foreign import check_histories, find_histories, need_model
 from framework.checking.results import CheckerResult, checker_result
-from framework.checking.runs import OPERATIONS, add_operation
+from framework.checking.runs import FAULTS, OPERATIONS, add_operation
 from framework.errors import UsageError
 from framework.plugins import registry
 from framework.plugins.capabilities import unmet
@@ -35,6 +37,10 @@ MALFORMED: Events = [
     {"type": "ok", "process": 0, "f": "send", "value": 7},
 ]
 RUNS = {"clean": transactions(1), "single": singles(1), "wrong": anything(1), "odd": MALFORMED}
+
+
+def no_faults(spark: Any) -> Any:
+    return spark.createDataFrame([], from_arrow_schema(FAULTS))
 
 
 def test_it_is_found_by_its_name() -> None:
@@ -54,7 +60,12 @@ def test_runs_are_judged_apart_on_spark(spark: Any) -> None:
     operations = pa.concat_tables([table(events, run) for run, events in runs.items()])
     frame = spark.createDataFrame(operations)
     tables = Tables(
-        spark=spark, runs=[], operations=frame, nemesis=None, faults=None, each=each_run(spark, [])
+        spark=spark,
+        runs=[],
+        operations=frame,
+        nemesis=None,
+        faults=no_faults(spark),
+        each=each_run(spark, []),
     )
     found = [row.asDict() for row in KafkaLog().check(tables).collect()]
     verdicts = {run: {row["verdict"] for row in found if row["run"] == run} for run in runs}
@@ -87,7 +98,7 @@ def test_a_long_run_is_judged_by_topics_as_it_is_whole(spark: Any) -> None:
         runs=[],
         operations=spark.createDataFrame(operations),
         nemesis=None,
-        faults=None,
+        faults=no_faults(spark),
         each=each_run(spark, []),
         operation_parts=2,
     )
@@ -144,10 +155,10 @@ class Frame:
         self.wheres.append(condition)
         return self
 
-    def same(self, *_: Any) -> "Frame":
+    def same(self, *_: Any, **__: Any) -> "Frame":
         return self
 
-    selectExpr = distinct = hint = join = groupBy = same
+    selectExpr = distinct = hint = join = groupBy = unionByName = same
 
     def applyInArrow(self, judge: Any, schema: str) -> "Frame":
         self.judge = judge
@@ -162,7 +173,7 @@ def test_a_run_that_several_tasks_read_is_judged_in_shares(parts: int, by: str) 
         runs=[],
         operations=frame,
         nemesis=None,
-        faults=None,
+        faults=Frame(),
         each=None,  # type: ignore[arg-type]
         operation_parts=parts,
     )
@@ -175,38 +186,35 @@ def test_a_run_that_several_tasks_read_is_judged_in_shares(parts: int, by: str) 
 
 @pytest.mark.parametrize("parts", [1, 2])
 def test_what_a_run_lost_with_its_power_is_excused_by_its_own_ledger(
-    parts: int, tmp_path: Path
+    spark: Any, parts: int
 ) -> None:
+    """A ledger that nobody can read keeps no other run from being judged."""
     story, columns = lost(), Columns(OPERATIONS)
-    for run in ("cut", "other"):
+    for run in ("cut", "other", "odd"):
         for operation in story.operations:
             add_operation(columns, run, operation)
-    lines = "".join(f"{json.dumps(line)}\n" for line in story.faults[0].entries)
-    for run in ("cut", "other"):
-        (tmp_path / run).mkdir()
-    (tmp_path / "cut" / "faults.jsonl").write_text(lines)
-    frame = Frame()
+    odd = replace(story.faults[0], entries=[{"step": "planned", "loses": 7, "keeps": []}])
+    ledgers = {"cut": story.faults, "odd": [odd], "idle": story.faults}
+    faults = [
+        {"run": run, "entries": json.dumps(each.entries)}
+        for run, own in ledgers.items()
+        for each in own
+    ]
     tables = Tables(
-        spark=None,
-        runs=[RunInfo(run=run, path=str(tmp_path / run), plan={}) for run in ("cut", "other")],
-        operations=frame,
+        spark=spark,
+        runs=[],
+        operations=spark.createDataFrame(columns.table()),
         nemesis=None,
-        faults=None,
-        each=None,  # type: ignore[arg-type]
+        faults=spark.createDataFrame(pa.Table.from_pylist(faults, FAULTS)),
+        each=each_run(spark, []),
         operation_parts=parts,
     )
-    KafkaLog().check(tables)
-    table = columns.table()
-    if parts == 1:
-        found = frame.judge(table)
-    else:
-        linked = pa.array([True] * len(table), pa.bool_())
-        found = frame.judge((pa.scalar(0),), table.append_column("linked", linked))
+    found = [row.asDict() for row in KafkaLog().check(tables).collect()]
     worst_of = {
-        run: worst(Verdict(row["verdict"]) for row in found.to_pylist() if row["run"] == run)
-        for run in ("cut", "other")
+        run: worst(Verdict(row["verdict"]) for row in found if row["run"] == run)
+        for run in {row["run"] for row in found}
     }
-    assert worst_of == {"cut": Verdict.VALID, "other": Verdict.INVALID}
+    assert worst_of == {"cut": Verdict.VALID, "other": Verdict.INVALID, "odd": Verdict.UNKNOWN}
 
 
 def joined(process: int, member: str) -> Events:
@@ -240,7 +248,7 @@ def test_generations_are_left_to_groups_where_those_are_forgotten(
         runs=[info],
         operations=frame,
         nemesis=None,
-        faults=None,
+        faults=Frame(),
         each=None,  # type: ignore[arg-type]
         operation_parts=1,
     )

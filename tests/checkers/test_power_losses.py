@@ -1,26 +1,25 @@
 """What all brokers may have lost with their power, and no more, is excused."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from planted_runs import TOPIC, Story
 from test_partition_data import KEY, Data
 from test_replica_matching import lies, produce, read, write
 
 from checkers.folds.power_losses import PowerLoss, apart, forgotten, left_of, power_losses
-from checkers.kafka_log import judge_runs, losses_of
+from checkers.kafka_log import INJECTED, judge_runs, without_injections
 from checkers.partition_data import by_partition, partition_data
 from checkers.replica_matching import replica_matching
 from framework.checking.columns import Columns
 from framework.checking.runs import OPERATIONS, add_operation
 from framework.evidence.run_events import FaultRecord
 from framework.history.pairing import Operation
-from framework.plugins.checker import RunInfo
 from framework.testing.story import Story as PlainStory
 from framework.verdict import Verdict, worst
 
@@ -98,6 +97,12 @@ def lost() -> Data:
     return after(story)
 
 
+def injected(run: str, faults: Sequence[FaultRecord]) -> pa.Table:
+    """As the checker of logs has them among operations."""
+    rows = [{"run": run, "f": INJECTED, "value": json.dumps(each.entries)} for each in faults]
+    return pa.Table.from_pylist(rows, OPERATIONS)
+
+
 def verdicts(story: Data) -> dict[str, Verdict]:
     """Of partition-data and of kafka-log, of all parts together."""
     events = story.run_events()
@@ -105,8 +110,7 @@ def verdicts(story: Data) -> dict[str, Verdict]:
     columns = Columns(OPERATIONS)
     for operation in events.operations:
         add_operation(columns, "r", operation)
-    losses = {"r": power_losses(each.entries for each in events.faults)}
-    rows = judge_runs(columns.table(), losses={run: own for run, own in losses.items() if own})
+    rows = judge_runs(pa.concat_tables([columns.table(), injected("r", events.faults)]))
     return {
         "partition-data": worst(each.verdict for each in parts),
         "kafka-log": worst(Verdict(each) for each in rows.column("verdict").to_pylist()),
@@ -342,12 +346,15 @@ def test_two_losses_one_after_the_other() -> None:
     assert invalid(story) == set()
 
 
-def test_a_run_has_them_from_its_ledger(tmp_path: Path) -> None:
-    info = RunInfo(run="r", path=str(tmp_path), plan={})
-    assert losses_of(info) == []
-    written = "".join(f"{json.dumps(line)}\n" for line in lines(7, ALL))
-    (tmp_path / "faults.jsonl").write_text(written)
-    assert losses_of(info) == [PowerLoss(3, 7, [*ALL.values()])]
+def test_a_run_has_them_from_its_ledger() -> None:
+    story = lost()
+    operations = pa.Table.from_pylist([{"run": "r", "f": "produce"}], OPERATIONS)
+    assert without_injections(operations) == (operations, {})
+    told = pa.concat_tables([injected("r", story.faults), operations])
+    left, losses = without_injections(told)
+    at_ns = story.faults[0].injected_ns + 1
+    assert (left, losses) == (operations, {"r": [PowerLoss(3, at_ns, [*ALL.values()])]})
+    assert len(judge_runs(injected("r", story.faults))) == 0
 
 
 # --- disks --------------------------------------------------------------------------------

@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.cloudpickle import register_pickle_by_value
 
-from framework.checking import engine
+from framework.checking import engine, reading
 from framework.checking.engine import check_runs, check_stored
 from framework.checking.keyed import Outcome, budget_s, judged, keyed
 from framework.checking.outcomes_table import read_outcomes
 from framework.checking.results import RunResult
 from framework.checking.runs import find_runs, ledger_of, read_run, read_runs
-from framework.checking.stored import Held, hold, tables
+from framework.checking.stored import Held, cited_among, hold, tables
 from framework.errors import UsageError
 from framework.plugins import registry
 from framework.plugins.checker import DataFrame, Finding, Tables
@@ -149,6 +149,27 @@ def test_many_runs_in_one_go(spark: Any, tmp_path: Path) -> None:
         assert written["checkers"][0]["name"] == "no-nines"
         names = {path.name for path in folder.iterdir()}
         assert names == {"plan.json", "history.jsonl", "verdict.json", "sealed"}
+
+
+def test_tasks_read_what_findings_name(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This process opens none of it; runs without findings are not looked at again."""
+    values = {"a": 9, "b": 1, "c": 9}
+    runs = [make_run(tmp_path / "n" / run, *call(0, run, v)) for run, v in values.items()]
+    check_runs(spark, runs, ["no-nines"])
+    (runs[1] / "sealed" / "operations.parquet").rename(runs[1] / "sealed" / "aside")
+    helds = held(spark, *runs)
+    found = cited_among(spark, helds, {"n/a": {0}, "n/b": set(), "n/c": {0}})
+    assert {run: [(op.index, op.key, op.result) for op in own] for run, own in found.items()} == {
+        "n/a": [(0, "a", 9)],
+        "n/c": [(0, "c", 9)],
+    }
+    assert cited_among(spark, helds, {"n/a": set()}) == {}
+    (runs[1] / "sealed" / "aside").rename(runs[1] / "sealed" / "operations.parquet")
+    monkeypatch.setattr(reading, "_cited", lambda *_: pytest.fail("they are read here"))
+    results = check_runs(spark, runs, ["no-nines"])
+    assert [[*each.cited] for each in results] == [[0], [], [0]]
 
 
 def test_of_very_many_runs_a_job_judges_some(

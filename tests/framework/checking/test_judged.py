@@ -1,6 +1,7 @@
 """A run that was judged as it is, by the same checkers, is not judged again."""
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from framework.checking import judged
+from framework.checking import judged, sealing
 from framework.checking.engine import check_stored
 from framework.checking.judged import judged_before
 from framework.checking.results import result_of, verdict_document
@@ -128,3 +129,34 @@ def test_a_result_is_all_that_its_document_says(spark: Any, tmp_path: Path) -> N
     assert document["checkers"][-1]["findings"] and document["not_applicable"]
     again = verdict_document(result_of(document, "n/a", folder))
     assert json.loads(json.dumps(again)) == document
+
+
+def test_a_copy_is_known_by_what_tasks_read_of_it(
+    here: None,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One that says something else is judged; this process reads none of them."""
+    runs = [make_run(tmp_path / "n" / name, wrong=True) for name in ("same", "other", "unsaid")]
+    checked(*runs)
+    first = capsys.readouterr().out
+    (runs[2] / "verdict.json").unlink()
+    history = runs[1] / "history.jsonl"
+    history.write_text(history.read_text().replace("false", "true"))
+    for run in runs:
+        os.utime(run / "history.jsonl", (1, 1))
+    monkeypatch.setattr(sealing, "content_of", lambda folder: pytest.fail(f"{folder} is read"))
+    assert list(judged_before(read_runs(runs), budget_s=30.0)) == [None] * 3
+    assert checked(*runs) == 1
+    found = capsys.readouterr()
+    assert "1 runs are copies of such that were judged: not again" in found.err
+    verdicts = {
+        line.split()[1][-5:]: line.split()[0] for line in found.out.splitlines() if "/n/" in line
+    }
+    assert (first.count("index 3"), found.out.count("index 3")) == (3, 2)
+    assert verdicts == {"/same": "INVALID", "other": "UNKNOWN", "nsaid": "INVALID"}
+    assert checked(*runs) == 0
+    os.utime(runs[0] / "history.jsonl", (2, 2))
+    assert checked(runs[0], again=True) == 1
+    assert "copies" not in capsys.readouterr().err

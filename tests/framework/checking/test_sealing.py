@@ -21,6 +21,7 @@ from framework.checking.reading import (
     SealedEvidence,
     SealedRun,
     cited,
+    cited_rows,
     read_unsealed,
     rows_of,
 )
@@ -377,6 +378,9 @@ def test_operations_are_found_by_their_indices(run: Path) -> None:
         (12, 0, 6),
         (4, "observer:c1", 2),
     ]
+    for of in (SealedRun("n/a", run / SEALED), read_unsealed("n/a", str(run))):
+        tables = cited_rows(of, {0, 4, 12, 99})
+        assert [each for table in tables for each in operations_of(table)] == found
 
 
 def test_spark_reads_many_by_kind(spark: Any, run: Path, tmp_path: Path) -> None:
