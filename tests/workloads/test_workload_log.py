@@ -331,6 +331,9 @@ def test_partitions_are_given_other_replicas_all_along() -> None:
     assert all(len(set(each)) == len(each) for each in placed)
     assert {broker for each in placed for broker in each} == {4, 5, 6}
     assert 0 < wanted.count(None) < len(placed)
+    never = set(KEYS[1::2])  # of these it is known where they are to be in the end
+    assert not never & {str(each.key) for each in wishes if each.value["replicas"] is None}
+    assert never <= {str(each.key) for each in wishes if each.value["replicas"]}
 
 
 @pytest.mark.parametrize(
