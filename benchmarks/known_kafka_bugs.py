@@ -189,7 +189,7 @@ BUGS: Final = (
         ),
         source="https://cwiki.apache.org/confluence/display/KAFKA/KIP-966%3A+Eligible+Leader+Replicas",
         releases={"3.9.1": True, "4.0.1": True, "4.1.0": False, "4.2.0": False},
-        workload="log:topics=1,delete_every_s=0",
+        workload="log:topics=1,delete_every_s=0,moves=false",
         nemesis=(
             "kill:target=b1,after=5,lasts=30,pause:target=b2,after=9,lasts=26,"
             "power:target=b3,after=17,lasts=4"
@@ -214,7 +214,7 @@ BUGS: Final = (
         ),
         source="https://github.com/apache/kafka/pull/20200",
         releases={"4.0.0": True, "4.0.1": True, "4.1.0": False},
-        workload="log:topics=2,delete_every_s=0",
+        workload="log:topics=2,delete_every_s=0,moves=false",
         nemesis="kill:target=brokers,after=5,lasts=8",
         time_limit_s=24,
         rate=40,
@@ -240,7 +240,7 @@ BUGS: Final = (
         ),
         source="https://issues.apache.org/jira/browse/KAFKA-15495",
         releases={"3.6.2": True, "3.9.1": True, "4.2.0": True},
-        workload="log:topics=1,delete_every_s=0",
+        workload="log:topics=1,delete_every_s=0,moves=false",
         nemesis=(
             "kill:target=b1,after=5,lasts=30,pause:target=b2,after=9,lasts=26,"
             "power:loses=disk,target=b3,after=17,lasts=4"
@@ -311,7 +311,8 @@ BUGS: Final = (
         ),
         source="https://github.com/apache/kafka/pull/14280",
         releases={"3.5.1": True, "3.5.2": False},
-        workload="log:topics=1,partitions=1,delete_every_s=0,flood=2,flood_s=1,flood_anew=true",
+        workload="log:topics=1,partitions=1,delete_every_s=0,moves=false,"
+        "flood=2,flood_s=1,flood_anew=true",
         nemesis="none",
         time_limit_s=50,
         rate=100,
@@ -327,7 +328,7 @@ NOT_SHOWN: Final = (
         "what becomes of partitions when a broker registers after an unclean end, with eligible "
         "leader replicas. 4.0.0, the first release that has the feature, is mended by its jars. "
         "One run on 3.9.1, which has them by an internal setting and an unstable level alone, and "
-        "promises nothing of them (`log:topics=2,delete_every_s=0` with "
+        "promises nothing of them (`log:topics=2,delete_every_s=0,moves=false` with "
         "`kill:target=brokers,after=5,lasts=8` for 22 s, `--set feature.metadata.version=23 --set "
         "unstable.feature.versions.enable=true --set eligible.leader.replicas.enable=true`), "
         "looked at by hand: the records of each registration take the broker out of those that "

@@ -52,7 +52,14 @@ from framework.plugins.capabilities import (
 from framework.plugins.outcomes import NEEDLESS, OUT_OF_RANGE, PRESENT
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client, WorkloadOptions
-from workloads.base import ATTEMPTS, LEAST_IN_SYNC, FinalReads, KafkaWorkload
+from workloads.base import (
+    ATTEMPTS,
+    COMMITTED_READ,
+    LEAST_IN_SYNC,
+    FinalReads,
+    KafkaWorkload,
+    topic_read,
+)
 from workloads.kafka.flood_client import FloodClient
 from workloads.kafka.log_client import LogClient
 from workloads.kafka.operations.floods import Flood
@@ -218,10 +225,18 @@ class Log(KafkaWorkload):
             *peace,
             final_fetches(keys),
             super().final_generator(options),
+            self._followed(options),
             replica_reads(compared, brokers(options.nodes)),
             *(_log_dirs(keys, node) for node in reporters * 2),
             FinalReads(names=lambda: keys if reporters else (), f="producers"),
         )
+
+    def _followed(self, options: WorkloadOptions) -> Generator:
+        """Where what was moved is, by the committed log, where the final reads of topics are of a
+        cache."""
+        cached = topic_read(options) == "metadata" and COMMITTED_READ in options.capabilities
+        names = self._options.names if cached and self._movable(options) else ()
+        return FinalReads(names=lambda: names, f="follow")
 
     def _keys(self) -> Sequence[str]:
         return self._options.keys
@@ -313,13 +328,17 @@ class LogOperations:
         return op("create", key=missing, value=self.topics[missing].to_json())
 
     def _move(self, rng: random.Random, now_ns: int) -> Invocation | None:
-        """To as many replicas as the partition was made with, or one less, anywhere."""
+        """To as many replicas as the partition was made with, or one less, anywhere. Every other
+        partition is never cancelled: where a cancel may have been done by an attempt that nobody
+        knows of, nobody knows either where the partition is to be in the end."""
         if not self.brokers or now_ns < self.move_at_ns:
             return None
         most = min(self.options.replicas, len(self.brokers))
         replicas = rng.sample(self.brokers, rng.randint(min(FEWEST, most), most))
-        wanted = None if rng.random() < CANCEL_SHARE else tuple(replicas)
-        key = rng.choice(self.options.keys)
+        keys = self.options.keys
+        if rng.random() < CANCEL_SHARE:
+            return op("reassign", key=rng.choice(keys[::2]), value=Reassign(None).to_json())
+        wanted, key = tuple(replicas), rng.choice(keys)
         return op("reassign", key=key, value=Reassign(wanted).to_json())
 
     def _elect(self, rng: random.Random, now_ns: int) -> Invocation | None:

@@ -81,6 +81,11 @@ MEANINGS: Final = (
         "`ReplicationControlManager`",
     ),
     Meaning(
+        (ErrorCode.no_reassignment_in_progress,),
+        "there is nothing to cancel; after another attempt that may have been its own doing",
+        "`ReplicationControlManager`",
+    ),
+    Meaning(
         (ErrorCode.not_enough_replicas,),
         "the ISR is too small before the append",
         "`Partition`",

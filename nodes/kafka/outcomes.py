@@ -54,6 +54,7 @@ OUTCOMES: Final = OutcomeTable(
             "list-offsets",
             "log-dirs",
             "producers",
+            "reassignments",
             "assignment",
             "committed",
             "groups",

@@ -14,7 +14,7 @@ from framework.plugins.capabilities import ELECTIONS, REASSIGNMENTS, REPLICA_REA
 from framework.plugins.outcomes import NEEDLESS, OUT_OF_RANGE, PRESENT
 from framework.plugins.system import NodeSpec
 from framework.plugins.workload import WorkloadOptions
-from workloads.base import ATTEMPTS
+from workloads.base import ATTEMPTS, COMMITTED_READ, LINEARIZABLE_READ
 from workloads.log import (
     ELECT_EVERY_NS,
     FINAL_CONSUMER,
@@ -331,6 +331,9 @@ def test_partitions_are_given_other_replicas_all_along() -> None:
     assert all(len(set(each)) == len(each) for each in placed)
     assert {broker for each in placed for broker in each} == {4, 5, 6}
     assert 0 < wanted.count(None) < len(placed)
+    never = set(KEYS[1::2])  # of these it is known where they are to be in the end
+    assert not never & {str(each.key) for each in wishes if each.value["replicas"] is None}
+    assert never <= {str(each.key) for each in wishes if each.value["replicas"]}
 
 
 @pytest.mark.parametrize(
@@ -541,3 +544,28 @@ def test_the_seed_fixes_the_schedule() -> None:
 
 def test_a_generator_is_a_value() -> None:
     assert LogOperations(options=LogOptions()) == LogOperations(options=LogOptions())
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "followed"),
+    [
+        ((REASSIGNMENTS, COMMITTED_READ), ["log-0", "log-1"]),
+        ((COMMITTED_READ,), []),  # nothing is moved
+        ((REASSIGNMENTS,), []),
+        ((REASSIGNMENTS, COMMITTED_READ, LINEARIZABLE_READ), []),  # final reads tell it
+    ],
+)
+def test_in_the_end_the_committed_log_tells_where_what_was_moved_is(
+    capabilities: tuple[str, ...], followed: list[str]
+) -> None:
+    def completion(invoked: Event, n: int) -> tuple[int, Event]:
+        if invoked.f == "follow":
+            return 10**7, replace(invoked, type="ok", value=None)
+        if invoked.f == "reassignments":
+            return 10**7, replace(invoked, type="ok", value=[])
+        return 10**7, replace(invoked, type="fail", value=None, error=("X", ""))
+
+    generator = clients(Log().final_generator(movable(BROKERS, *capabilities)))
+    history = simulate(generator, threads=3, completion=completion, max_ops=10**4)
+    asked = [each.key for each in history if each.f == "follow" and each.type == "invoke"]
+    assert asked == followed

@@ -42,7 +42,7 @@ DEFECTS: Final[Mapping[str, Defect]] = {
     "acknowledge-before-replication": Defect(
         breaks="a partition's leader acknowledges acks=all as soon as it has appended itself",
         promise="producer configuration `acks`: all in-sync replicas have it",
-        workload="log",
+        workload="log:moves=false",
         nemesis="partition:target=n1,interval=5",
         time_limit_s=20,
         found_by=frozenset({"kafka-log", "partition-data", "isr-chain"}),
@@ -50,7 +50,7 @@ DEFECTS: Final[Mapping[str, Defect]] = {
     "watermark-of-one-replica": Defect(
         breaks="a partition's leader takes the end of its own log for the high watermark",
         promise="documentation, Replication: committed is what all in-sync replicas have",
-        workload="log",
+        workload="log:moves=false",
         nemesis="partition:target=n1,interval=5",
         time_limit_s=20,
         found_by=frozenset({"kafka-log", "partition-data", "isr-chain"}),
@@ -58,7 +58,7 @@ DEFECTS: Final[Mapping[str, Defect]] = {
     "serve-uncommitted": Defect(
         breaks="consumers are given records above the high watermark",
         promise="documentation, Replication: only what is committed is given to consumers",
-        workload="log",
+        workload="log:moves=false",
         nemesis="partition:target=n1,interval=5",
         time_limit_s=20,
         found_by=frozenset({"kafka-log", "partition-data"}),
@@ -66,14 +66,14 @@ DEFECTS: Final[Mapping[str, Defect]] = {
     "lose-some-appends": Defect(
         breaks="some records are acknowledged and cut off again",
         promise="producer configuration `acks`: what is acknowledged is in the log",
-        workload="log",
+        workload="log:moves=false",
         time_limit_s=10,
         found_by=frozenset({"kafka-log", "partition-data"}),
     ),
     "elect-any-replica": Defect(
         breaks="a controller elects leaders that are not in sync",
         promise="topic configuration `unclean.leader.election.enable`: by default none of those",
-        workload="log",
+        workload="log:moves=false",
         nemesis="kill:target=one,interval=3",
         time_limit_s=20,
         settings=BALANCED,
@@ -171,7 +171,7 @@ DEFECTS: Final[Mapping[str, Defect]] = {
     "same-producer-ids": Defect(
         breaks="all brokers are given the same block of producer ids",
         promise="KIP-730: blocks of producer ids are given out once",
-        workload="log",
+        workload="log:moves=false",
         time_limit_s=10,
         found_by=frozenset({"identity-uniqueness"}),
     ),
@@ -192,7 +192,7 @@ DEFECTS: Final[Mapping[str, Defect]] = {
     "snapshot-without-topics": Defect(
         breaks="snapshots of the metadata leave out the topics",
         promise="KIP-630: a snapshot stands for all records below its end",
-        workload="log",
+        workload="log:moves=false",
         nemesis="kill:target=one,interval=3",
         time_limit_s=20,
         found_by=frozenset({"availability", "observed-cluster", "partition-data"}),

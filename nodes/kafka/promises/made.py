@@ -10,6 +10,7 @@ from framework.plugins.capabilities import (
     DRY_RUNS,
     ELECTIONS,
     MEMBER_EPOCHS,
+    REASSIGNMENTS,
     REPLICA_READS,
     REPLICA_REPORTS,
     TOLD_CONTROLLERS,
@@ -230,6 +231,14 @@ _TOPICS: Final = (
         source="KIP-460; ReplicationControlManager.electLeader",
         capabilities=frozenset({ELECTIONS}),
         clauses=of("asked-is-made", "elected"),
+    ),
+    Promise(
+        name="partition-reassignments",
+        says="A partition is given the replicas that an administrator asks for, once they are in "
+        "sync, or those from before where that is cancelled; nobody else gives it others",
+        source="KIP-455; ReplicationControlManager.alterPartitionReassignments",
+        capabilities=frozenset({REASSIGNMENTS}),
+        clauses=of("asked-is-made", "moves", "moved"),
     ),
 )
 _QUORUM: Final = (

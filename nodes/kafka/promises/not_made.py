@@ -10,7 +10,6 @@ from framework.plugins.capabilities import (
     FEATURE_LEVELS,
     KEPT_GROUPS,
     KEPT_LOG_STARTS,
-    REASSIGNMENTS,
 )
 from nodes.kafka.promises.rules import KEEPS_EPOCH, SOURCES
 from nodes.kafka.promises.terms import Bounds, NoPromise, of
@@ -122,16 +121,6 @@ _CONTROL_PLANE: Final = (
         so="nobody asks for other levels",
         capabilities=frozenset({FEATURE_LEVELS}),
         clauses=of("asked-is-made", "levels"),
-    ),
-    NoPromise(
-        name="partition-reassignments",
-        says="other replicas for a partition, as an administrator wants it",
-        why="not asked",
-        instead="promised",
-        source="KIP-455",
-        so="nobody asks Apache Kafka for it yet",
-        capabilities=frozenset({REASSIGNMENTS}),
-        clauses=of("asked-is-made", "moves", "moved"),
     ),
 )
 _BROKERS: Final = (

@@ -7,6 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from kio.schema.errors import ErrorCode
+from kio.schema.find_coordinator.v3.request import FindCoordinatorRequest
+from kio.schema.find_coordinator.v3.response import FindCoordinatorResponse
+from kio.static.primitive import i8
+
 from framework.evidence.kinds import Evidence
 from framework.history.event import Recorded
 from framework.plugins.capabilities import (
@@ -57,6 +62,7 @@ FENCING_MARGIN_S: Final = 1.0
 """Within this time the record that fences a broker is committed, and every broker has read it."""
 STOP_GRACE_S: Final = 0.5
 """Enough for a controller."""
+_ANY_GROUP: Final = FindCoordinatorRequest(key="of-nobody", key_type=i8(0))
 
 
 class KraftSystem(System):
@@ -244,7 +250,22 @@ class KraftSystem(System):
         for what in ("epoch", "leader_id", "applied", "digest"):
             if len({state.fields[what] for state in answered}) != 1:
                 return f"nodes differ in {what}"
-        return None
+        return self._coordinated(cluster)
+
+    def _coordinated(self, cluster: Cluster, timeout_s: float = 1.0) -> str | None:
+        """Whether groups can be: before a run begins, so that the topic of their offsets, which
+        whoever asks first has made, comes to be on brokers that hold data, and not on those that
+        clients play."""
+        broker, *_ = cluster.with_role("broker")
+        deadline = time.monotonic() + timeout_s
+        try:
+            with self.connect(cluster, broker, "client", timeout_s) as connection:
+                answer = exchange(connection, _ANY_GROUP, deadline)
+        except (OSError, MalformedRequest):
+            return f"{broker} did not answer"
+        assert isinstance(answer, FindCoordinatorResponse)
+        nobody = answer.error_code == ErrorCode.coordinator_not_available
+        return "groups have no coordinator" if nobody else None
 
     def stop(self, cluster: Cluster, node: str, pid: int) -> None:
         """A broker would ask the controllers first, which end with it: nobody waits for that. What

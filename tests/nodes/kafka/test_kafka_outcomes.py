@@ -68,6 +68,7 @@ ROWS = [
     ("add-voter", "REQUEST_TIMED_OUT", "info", "info"),
     ("commit", "NOT_COORDINATOR", "info", "info"),
     ("commit", "COORDINATOR_NOT_AVAILABLE", "info", "info"),
+    ("reassign", "NO_REASSIGNMENT_IN_PROGRESS", "fail", "info"),  # an earlier attempt may have
     ("elect", "ELECTION_NOT_NEEDED", "info", "info"),
     ("create", "UNKNOWN_SERVER_ERROR", "info", "info"),
     ("produce", "UNKNOWN_SERVER_ERROR", "info", "info"),

@@ -35,7 +35,7 @@ OF_ALL: Final = {
         "transactions",
         "unforced-data",
     ),
-    *("formatted-disks", "preferred-elections"),
+    *("formatted-disks", "partition-reassignments", "preferred-elections"),
     *("disk:appended", "disk:applied", "disk:epoch-saved", "disk:failed", "disk:log-began"),
     *("disk:log-on-disk", "disk:partition-appended", "disk:partition-log-on-disk"),
     *("disk:partition-offset-saved", "disk:partition-truncated", "disk:snapshot-file"),
