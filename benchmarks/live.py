@@ -1,11 +1,13 @@
 """What `run --live` costs beside a cluster, and how soon it says what is broken.
 
     python -m benchmarks.live RUN [--seconds 40]
+    python -m benchmarks.live RUN --looks 60 120 280
 
 The history of a stored run is recorded once more, event by event as it happened, beside a session
 of Spark that judges it as it grows: processor time of all processes in cores, of the idle session
 first and then of the live one. At the end a stale read is planted, and it is timed until that is
-said.
+said. `--looks`: instead, what one look costs at the history's first so many seconds, in this
+process and without Spark.
 """
 
 import argparse
@@ -22,7 +24,14 @@ from typing import Final
 
 from benchmarks.check_scale import say, tree
 from framework.checking import spark
-from framework.checking.live import Judged, Live, live_checkers
+from framework.checking.live import (
+    Judged,
+    Live,
+    LiveCheckers,
+    judged_prefix,
+    live_checkers,
+    prefix,
+)
 from framework.plugins import registry
 from framework.verdict import Verdict
 
@@ -66,11 +75,36 @@ def plant(into: Path, index: int) -> None:
                 index += 1
 
 
+def look(run: Path, seconds: float, checkers: LiveCheckers) -> None:
+    """At a history as long as this, as a task of the stream does it: reading and judging, s of
+    processor time."""
+    end = 0
+    with (run / "history.jsonl").open("rb") as lines:
+        for line in lines:
+            if json.loads(line)["time"] / 1e9 > seconds:
+                break
+            end += len(line)
+    began = time.process_time()
+    read = prefix(run.name, run, end)
+    read_s = time.process_time() - began
+    for _ in judged_prefix(read, checkers):
+        continue
+    judged_s = time.process_time() - began - read_s
+    rows = read.operations.num_rows
+    say("look", seconds=seconds, operations=rows, read=round(read_s, 2), judge=round(judged_s, 2))
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", type=Path)
     parser.add_argument("--seconds", type=float, default=40.0)
+    parser.add_argument("--looks", type=float, nargs="+", default=(), metavar="SECONDS")
     chosen = parser.parse_args(arguments)
+    if chosen.looks:
+        plan = json.loads((chosen.run / "plan.json").read_text())
+        for seconds in (chosen.looks[0], *chosen.looks):  # the first compiles and loads
+            look(chosen.run, seconds, live_checkers(plan["checkers"]))
+        return
     said: Queue[Judged] = Queue()
     with tempfile.TemporaryDirectory() as scratch, spark.running() as session:
         folder = Path(scratch) / "run"

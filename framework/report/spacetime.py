@@ -109,7 +109,8 @@ class SpaceTime:
         others = [each for each in self._marks[first:last] if (each.node, each.time_s) not in named]
         if not near and not own and not others:
             return ""
-        shown = sorted(near, key=lambda each: _message_rank(each, named, proof))[:MAX_MESSAGES]
+        shown = sorted(near, key=lambda each: _message_rank(each, named, proof, begin, end))
+        shown = shown[:MAX_MESSAGES]
         shown.sort(key=lambda each: each.received.time_s)
         others.sort(key=lambda each: (each.kind != "election", proof.apart_s(each.time_s)))
         picture = _Picture(
@@ -123,11 +124,13 @@ class SpaceTime:
 
 
 def _message_rank(
-    each: Message, named: set[tuple[str, float]], proof: Proof
-) -> tuple[bool, int, float]:
-    """What proves the finding first, then by kind, then what is nearest to the proof."""
+    each: Message, named: set[tuple[str, float]], proof: Proof, begin: float, end: float
+) -> tuple[bool, bool, int, float]:
+    """What proves the finding first, then what is there from end to end, as a process that starts
+    later reads the whole log; then by kind, then what is nearest to the proof."""
     ends = {(end.node, end.time_s) for end in (each.sent, each.received)}
-    return not ends & named, RANK[each.kind], proof.apart_s(each.received.time_s)
+    cut = each.sent.time_s < begin or each.received.time_s > end
+    return not ends & named, cut, RANK[each.kind], proof.apart_s(each.received.time_s)
 
 
 def _lanes(run: Run, shown: Iterable[Message], own: Iterable[Mark]) -> list[str]:
@@ -243,7 +246,8 @@ class _Picture:
         while tick <= self.end:
             x = self.x(tick)
             yield f'<line class="tick" x1="{x}" x2="{x}" y1="{_TOP - 8}" y2="{self.bottom:.0f}"/>'
-            yield f'<text class="time" x="{x}" y="{_TOP - 13}">{tick:.{digits}f} s</text>'
+            at_s = round(tick, digits) + 0.0  # which is never -0.0
+            yield f'<text class="time" x="{x}" y="{_TOP - 13}">{at_s:.{digits}f} s</text>'
             tick += step
 
     def _clients(self) -> Iterable[str]:

@@ -9,7 +9,7 @@ import pytest
 from sample_runs import EVIL, write_run
 from test_messages import ELECTION, PLAN, at, role
 
-from framework.evidence.kinds import Truncated
+from framework.evidence.kinds import Appended, Evidence, Truncated
 from framework.history.pairing import Operation
 from framework.report.answers import Answers
 from framework.report.data import Run, read_run
@@ -114,6 +114,39 @@ def test_of_too_many_messages_the_rarer_kinds_stay_and_the_others_are_counted() 
     assert drawn == MAX_MESSAGES
     assert len(lines(text, "vote")) == 2 and len(lines(text, "refusal")) == 1
     assert re.search(r"(\d+) more messages in this time are not drawn", text)
+
+
+def test_what_arrives_much_later_leaves_room_for_what_is_there_from_end_to_end() -> None:
+    """As the log does at a broker that starts when all of it is long written."""
+    sent = [append("c1", 1.42 + n / 1e4, n, leading=True) for n in range(MAX_MESSAGES + 1)]
+    late = [at(7.9, role("c3", "follower", 3, leader=1))]
+    late += [append("c3", 8 + n / 1e4, n, leading=False) for n in range(MAX_MESSAGES + 1)]
+    early = [append("c2", 1.5 + n / 1e4, n, leading=False) for n in range(MAX_MESSAGES - 4)]
+    run = replace(RUN, evidence=[*ELECTION, *sent, *early, *late])
+    text = SpaceTime(run).drawn(Proof(1.0, 1.6))
+    arrows = lines(text, "append")
+    later = [each for each in arrows if each[2] > 1216]
+    assert len(arrows) - len(later) == len(early)
+    assert len(later) < 5 and "more messages in this time are not drawn" in text
+
+
+def append(node: str, at_s: float, offset: int, *, leading: bool) -> Evidence:
+    record = Appended(
+        node=node,
+        base_offset=offset,
+        end_offset=offset + 1,
+        epoch=3,
+        control=False,
+        crcs=(),
+        leading=leading,
+    )
+    return at(at_s, record)
+
+
+def test_no_moment_is_less_than_nothing() -> None:
+    text = SpaceTime(RUN).drawn(Proof(-0.1, 2.0), room_s=0.1)
+    ticks = [each.text for each in parsed(text) if each.attrib.get("class") == "time"]
+    assert ticks == ["0.0 s", "0.5 s", "1.0 s", "1.5 s", "2.0 s"]
 
 
 def test_a_page_has_diagrams_of_findings_alone(tmp_path: Path) -> None:

@@ -18,6 +18,14 @@ FLAGS = (
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
     *("--disable-dev-shm-usage", "--remote-debugging-pipe", "--window-size=1300,900"),
 )
+KEYS = {
+    "Tab": (9, ""),
+    "Enter": (13, "\r"),
+    " ": (32, " "),
+    "ArrowLeft": (37, ""),
+    "ArrowRight": (39, ""),
+}
+"""By name: Windows' virtual code, and the text that it makes."""
 PATIENCE_S = 45.0
 """A test fails then instead of waiting for ever."""
 
@@ -151,6 +159,22 @@ class Browser:
         )
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def press(self, key: str) -> None:
+        """A key of the keyboard, down and up: the name of one of `KEYS`, or the character that it
+        makes. It goes to what has the focus."""
+        code, text = KEYS[key] if key in KEYS else (ord(key), key)
+        named = {"key": key, "code": key, "windowsVirtualKeyCode": code}
+        self.call(
+            "Input.dispatchKeyEvent", type="keyDown", **named, **({"text": text} if text else {})
+        )
+        self.call("Input.dispatchKeyEvent", type="keyUp", **named)
+
+    def seen_as(self, media: str, scheme: str) -> None:
+        """`media`: screen or print; `scheme`: light or dark, what the reader prefers. Until it is
+        called again."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.call("Emulation.setEmulatedMedia", media=media, features=features)
 
     def text(self, selector: str) -> str:
         found: str = self.evaluate(f"document.querySelector({json.dumps(selector)}).innerText")

@@ -30,13 +30,6 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    made = Browser(tmp_path_factory.mktemp("profile"))
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     root = tmp_path_factory.mktemp("results")
     render(write_run(root / "nightly" / "1", seconds=20, invalid=True))
@@ -45,14 +38,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     at = listener("127.0.0.1", 0)
     with serving(app_of(root, "127.0.0.1"), at):
         yield Site(root, f"http://127.0.0.1:{at.getsockname()[1]}/")
-
-
-@pytest.fixture(autouse=True)
-def quiet(browser: Browser) -> Iterator[None]:
-    """No page has an error, of its script or of what it may load."""
-    browser.errors.clear()
-    yield
-    assert browser.errors == []
 
 
 def test_from_the_list_to_a_finding_to_its_operations(browser: Browser, site: Site) -> None:
