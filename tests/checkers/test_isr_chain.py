@@ -1505,6 +1505,18 @@ def change_that_is_no_record_beside_a_record_of_other_things(story: Story) -> No
     story.alter(0, [4, 5], partition=6)
 
 
+def test_a_produce_that_nobody_answers_is_no_want_of_occasion() -> None:
+    """One was tried, and nobody knows what came of it: that is no want of occasion."""
+    story = clean()
+    tried = [each for each in story.operations if each.f == "produce"]
+    for each in tried[1:]:
+        story.operations.remove(each)
+    tried[0].type, tried[0].result = "info", None
+    assert_unknown(IsrChain(), story, "enough-replicas", "watermark-held")
+    tried[0].type = "fail"
+    assert judged(IsrChain(), story).verdict is Verdict.VALID
+
+
 @pytest.mark.parametrize(
     ("gap", "before", "after", "between"),
     [
