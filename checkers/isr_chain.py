@@ -130,7 +130,7 @@ def isr_chain(events: RunEvents) -> Outcome:
     sure = committed_on_disks(events)
     partitions = partitions_of(events, sure)
     gaps, counts = Gaps.of(events, sure), Counts()
-    service = Service.of(_of_brokers(events, sure), gaps.offsets)
+    service = Service.of(_of_brokers(events, sure), gaps.lost)
     judge = Judge(
         gaps=gaps,
         service=service,

@@ -110,8 +110,9 @@ SETTLED: Final = Clause(
     floor=2,
     because="two brokers",
     sources=(CLIENTS, LEDGER),
-    blind="what changed after the last read before settling; who goes on to answer as the leader "
-    "of an epoch that is over, where caches show the next one",
+    blind="what changed after the last read before settling, and without linearizable reads other "
+    "states in one leader epoch (metadata-cache has both, by the log on the disks); who goes on to "
+    "answer as the leader of an epoch that is over, where caches show the next one",
 )
 
 Partition: TypeAlias = tuple[str, int]

@@ -4,8 +4,9 @@
 A broker applies the metadata log in order, and answers from what it has applied. So each answer has
 a point of the committed log at which all was true that it shows; no answer of a process has a point
 before that of one which had ended before it was asked for; and in peace none has a point before
-what had been acknowledged longer ago than recovery takes. In turn, each answer is given the first
-point that is left to it: no other choice leaves more to those that follow.
+what had been acknowledged, or was shown to be committed, longer ago than recovery takes. In turn,
+each answer is given the first point that is left to it: no other choice leaves more to those that
+follow.
 
 The log is that of the disks. An answer that lists all topics may have looked for their names a
 little earlier than at the topics themselves, and at brokers a little later, as Kafka's brokers do.
@@ -21,8 +22,9 @@ from checkers.folds.committed_log import known_log, surest
 from checkers.folds.disk_logs import DISK_KINDS
 from checkers.folds.lives import Lives
 from checkers.folds.log_points import LogPoints, Spans
-from checkers.folds.owed import Acknowledged, Latest, Peace, acknowledged
+from checkers.folds.owed import Acknowledged, Latest, Peace, acknowledged, shown_committed
 from checkers.folds.peace import FOREVER_NS
+from checkers.folds.shown_ends import SHOWS, all_ends
 from checkers.folds.values import cluster_view
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
@@ -41,7 +43,7 @@ BROKERS: Final = "describe-cluster"
 CHANGES: Final = ("create", "delete")
 ENOUGH: Final = 2
 """Changes: with fewer there is hardly anything to show."""
-FS: Final = (ONE_TOPIC, *CHANGES)
+FS: Final = (ONE_TOPIC, *CHANGES, *SHOWS)
 
 ONE_POINT: Final = Clause(
     name="one-point",
@@ -64,14 +66,16 @@ NO_WAY_BACK: Final = Clause(
 )
 KEEPS_UP: Final = Clause(
     name="keeps-up",
-    says="In peace an answer shows what had been acknowledged longer ago than recovery takes, and "
-    "once the cluster has settled, all that had been acknowledged before",
-    compares="answers in peace, after something had been acknowledged that they must show",
+    says="In peace an answer shows what had been acknowledged, or shown to be committed, longer "
+    "ago than recovery takes; once the cluster has settled, all that had been acknowledged before, "
+    "and what was shown to be committed 2 s ago",
+    compares="answers in peace, after something had been acknowledged, or shown to be committed, "
+    "that they must show",
     floor=2,
     because="what one broker says once is no state",
     sources=(LEDGER, CLIENTS, DISKS, EVENTS),
-    blind="answers that show nothing of what was acknowledged, and might be of any point; what "
-    "came behind the last change of a topic that was acknowledged by then",
+    blind="answers that show nothing of what is owed, and might be of any point; what was "
+    "committed after the last answer that shows how far the log is",
 )
 
 
@@ -81,7 +85,8 @@ def metadata_cache(events: RunEvents) -> Outcome:
     changed = [each for each in events.operations if each.f in CHANGES and each.ok]
     answers = _answers([*asked, *_lists(events)], points) if records else []
     placed = list(_placed(answers, Lives(events.faults)))
-    owing = list(_owing(placed, peace, acknowledged(changed, points)))
+    shown = shown_committed(all_ends(events))
+    owing = list(_owing(placed, peace, acknowledged(changed, points), shown))
     found = {
         ONE_POINT: sum(each.of_topics for each in answers),
         NO_WAY_BACK: sum(each.answer.of_topics and each.low.point > 0 for each in placed),
@@ -325,31 +330,44 @@ def _unexplained(placed: Iterable[Placed], by: str) -> Iterator[Finding]:
 
 
 def _owing(
-    placed: Iterable[Placed], peace: Peace, changes: Iterable[Acknowledged]
+    placed: Iterable[Placed],
+    peace: Peace,
+    changes: Iterable[Acknowledged],
+    shown: Iterable[Acknowledged],
 ) -> Iterator[tuple[Placed, Acknowledged]]:
-    """The answers that have a point, and the last change that they have to show."""
-    given = Latest(changes, lambda each: each.at_ns)
+    """The answers that have a point, and the last that they have to show. `shown`: to be
+    committed."""
+    given, committed = (Latest(known, lambda each: each.at_ns) for known in (changes, shown))
     for each in placed:
         owed_ns = peace.owed_ns(each.answer.operation)
-        if each.point is not None and owed_ns is not None:
-            due = given.before(owed_ns)
-            if due is not None:
-                yield each, due
+        followed_ns = peace.followed_ns(each.answer.operation)
+        if each.point is None or owed_ns is None or followed_ns is None:
+            continue
+        known = [given.before(owed_ns), committed.before(followed_ns)]
+        due = max((one for one in known if one), key=lambda one: one.point, default=None)
+        if due is not None:
+            yield each, due
 
 
 def _behind(owing: Iterable[tuple[Placed, Acknowledged]], by: str) -> Iterator[Finding]:
     for each, due in owing:
         low = max(each.low.point, due.point)
         if each.answer.first(low) is None:
-            change = due.operation
             yield finding(
                 f"{each.answer} shows what was over at point {due.point} of the committed log, "
-                f"which {change.f} of {change.key} (operation {change.index}) had been "
-                f"acknowledged at {due.at_ns / 1e9:.1f} s, long before: {each.answer.untrue(low)}",
-                [change, each.answer.operation],
+                f"{_known(due)} at {due.at_ns / 1e9:.1f} s, long before: {each.answer.untrue(low)}",
+                [due.operation, each.answer.operation],
                 by=[by],
                 clause=KEEPS_UP.name,
             )
+
+
+def _known(due: Acknowledged) -> str:
+    """Who says that the log is committed up to there, in words that follow the point."""
+    told = due.operation
+    if told.f in CHANGES:
+        return f"which {told.f} of {told.key} (operation {told.index}) had been acknowledged"
+    return f"which {told.node} had shown to be committed (operation {told.index})"
 
 
 # --- occasions ----------------------------------------------------------------------------
@@ -377,7 +395,7 @@ class MetadataCache(RunChecker):
     name = "metadata-cache"
     summary = (
         "Each answer of a broker's metadata is a point of the committed log; the points of a "
-        "process never go back, and in peace they keep up with what was acknowledged"
+        "process never go back, and in peace they keep up with what was committed"
     )
     requires = frozenset({NODE_ANSWERS}) | either_of(Change)
     clauses = (ONE_POINT, NO_WAY_BACK, KEEPS_UP)

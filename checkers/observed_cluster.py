@@ -107,7 +107,7 @@ def observed_cluster(events: RunEvents) -> Outcome:
         ALL_VOTE: all_vote(views, events.plan),
         NO_WAY_BACK: no_way_back(views, Lives(events.faults)),
         COMMITTED_KEPT: committed_kept(views),
-        LET_GO: let_go(events, views),
+        LET_GO: let_go(events, views, quiet),
         LIVE_LISTED: live_listed(lists, quiet, events, recovery_ns),
         DEAD_UNLISTED: dead_unlisted(lists, events, nodes),
         ALL_IN_SYNC: all_in_sync(events, quiet, recovery_ns),

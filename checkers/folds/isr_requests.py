@@ -67,7 +67,7 @@ class Requests:
                 continue
             self.counts.accepted += 1
             places = places_of.get(altered_isr(change)["partition_epoch"], [])
-            if places or not (self.gaps.offsets or self.lost):
+            if places or not (self.gaps.lost or self.lost):
                 self.counts.accepted_owed += 1
                 if links:
                     self.counts.accepted_known += 1

@@ -9,7 +9,7 @@ from typing import Final
 from checkers.folds.lives import Lives
 from checkers.folds.observations import OWN_VIEW, VIEWS
 from checkers.folds.observed import ANSWERS, Judgement, Nodes, answered, asked_ns, ended_ns, span_ns
-from checkers.folds.peace import fencing_ns
+from checkers.folds.peace import Quiet, fencing_ns
 from checkers.folds.roles import CONTROLLER, ids_in
 from checkers.folds.sweeps import falls
 from checkers.folds.values import log_ends, quorum_view
@@ -18,7 +18,7 @@ from framework.evidence.run_events import RunEvents, voters
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.plugins.capabilities import VOTER_CHANGES
-from framework.plugins.checker import LEDGER, Clause, Finding
+from framework.plugins.checker import LEDGER, Clause, Count, Finding
 
 ONE_LEADER: Final = Clause(
     name="one-leader",
@@ -65,11 +65,15 @@ LET_GO: Final = Clause(
     says="No node goes on for long as the leader of an epoch that is over",
     compares="answers of nodes that had led, asked after a later epoch was told of",
     floor=2,
-    because="one may be a last word; where fewer were given, there was no occasion",
+    because="one may be a last word; where fewer were asked for, there was no occasion. Where a "
+    "former leader was asked three times in peace, this run needs two of each such one: "
+    "silence does not show that it let go, and is a finding of heard where it lasts",
     sources=(LEDGER,),
     blind="leaders that are deposed where nobody asks, or for less time than it takes to fence a "
-    "broker",
+    "broker; silence that a fault excuses",
 )
+ASKED: Final = 3
+"""Questions: of fewer each one in vain may have met a bad moment."""
 ONE_NODE: Final = "the cluster is one node"
 NOT_FIXED: Final = "who votes may change, or the plan does not say who does"
 NOBODY_DEPOSED: Final = "nobody who had led was asked after a later epoch was told of"
@@ -213,7 +217,7 @@ def committed_kept(views: Sequence[View]) -> Judgement:
     return compared, findings
 
 
-def let_go(events: RunEvents, views: Sequence[View]) -> Judgement:
+def let_go(events: RunEvents, views: Sequence[View], quiet: Sequence[Quiet]) -> Judgement:
     """Who is to be deposed for hearing of nobody has noticed by when others fence a silent one."""
     long_ns = fencing_ns(events.plan)
     machines, succeeded = events.machines, _Succession(views)
@@ -223,16 +227,27 @@ def let_go(events: RunEvents, views: Sequence[View]) -> Judgement:
     for each in events.observations:
         if each.f in VIEWS:
             asked[str(each.node)].append(each)
-    compared, findings = 0, []
+    former, findings = [], []
     for node, operations in asked.items():
         machine = machines.of_clients(node)
-        compared += _of_former_leaders(operations, own, succeeded)
+        former.append(_since_deposed(operations, own, succeeded))
         for late, group in groupby(operations, lambda each: succeeded.late(own.get(each.index))):
             streak = list(group)
             span = span_ns(streak[0], streak[-1])
             if late is not None and len(streak) >= ANSWERS and machine.gave_ns(*span) >= long_ns:
                 findings.append(_went_on(node, streak, late))
-    return compared if compared >= LET_GO.floor else NOBODY_DEPOSED, findings
+    return _heard_of(former, quiet), findings
+
+
+def _heard_of(former: Sequence[Sequence[Operation]], quiet: Sequence[Quiet]) -> Count:
+    """How many answers there are of those who had led, by the questions that each was asked since.
+    Who was asked often enough in peace, when a node that lives answers, owes so many answers."""
+    heard = [sum(map(answered, own)) for own in former]
+    owing = [sum(any(each.holds(one) for each in quiet) for one in own) >= ASKED for own in former]
+    told = [count for count, owes in zip(heard, owing, strict=True) if owes]
+    if any(count < LET_GO.floor for count in told):
+        return sum(min(count, LET_GO.floor) for count in told), LET_GO.floor * len(told)
+    return sum(heard) if sum(heard) >= LET_GO.floor else NOBODY_DEPOSED
 
 
 class _Succession:
@@ -262,17 +277,18 @@ def of_itself(view: View, controllers: Mapping[str, int]) -> bool:
     return view.leader >= 0 and controllers.get(str(view.operation.node)) == view.leader
 
 
-def _of_former_leaders(
+def _since_deposed(
     operations: Iterable[Operation], own: Mapping[int, View], succeeded: _Succession
-) -> int:
-    """Answers of a node that had told that it leads, after somebody told of a later epoch."""
+) -> list[Operation]:
+    """What a node that had told that it leads was asked after somebody told of a later epoch."""
     led: View | None = None
-    count = 0
+    since = []
     for each in operations:
         later = None if led is None else succeeded.after(led.epoch)
-        count += later is not None and answered(each) and later.operation.precedes(each)
+        if later is not None and later.operation.precedes(each):
+            since.append(each)
         led = own.get(each.index, led)
-    return count
+    return since
 
 
 def _went_on(node: str, streak: Sequence[Operation], epoch: int) -> Finding:

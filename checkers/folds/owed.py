@@ -1,18 +1,25 @@
 """What answers have to show: what clients had been acknowledged by then; of a cache, or of who may
 have been deposed, that is in peace alone, and what was acknowledged longer ago than recovery takes.
+Nor need a cache have at once what others were shown to be committed.
 """
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Final
 
 from checkers.folds.log_points import NEVER_AGAIN, LogPoints
 from checkers.folds.peace import Quiet, Upset, quiet_times
+from checkers.folds.shown_ends import ShownEnd
 from checkers.folds.values import topic_answer
 from framework.evidence.machine import Machine
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
+
+FOLLOWS_NS: Final = 2_000_000_000
+"""Once a cluster has settled, a node has within this time what the others know to be committed: it
+hears of that by a fetch that may wait for half a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +43,18 @@ class Peace:
             return None if self.upset.at(asked_ns) else holding[-1].since_ns
         return self.machine.since_ns(asked_ns, self.upset.recovery_ns) if holding else None
 
+    def followed_ns(self, operation: Operation) -> int | None:
+        """An answer owes what had been shown by then to be committed; None: it owes nothing."""
+        owed_ns, asked_ns = self.owed_ns(operation), operation.invoked_ns or 0
+        settled = any(each.settled and each.holds(operation) for each in self.quiet)
+        followed = owed_ns is not None and settled
+        return self.machine.since_ns(asked_ns, FOLLOWS_NS) if followed else owed_ns
+
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """A change that a client was acknowledged, and the first point that has it."""
+    """A change that a client was acknowledged, and the first point that has it; or a point up to
+    which somebody was shown that all is committed."""
 
     at_ns: int
     point: int
@@ -57,6 +72,15 @@ def acknowledged(changed: Iterable[Operation], points: LogPoints) -> list[Acknow
         if point < NEVER_AGAIN:
             found.append(Acknowledged(each.completed_ns, point, each))
     return found
+
+
+def shown_committed(shown: Iterable[ShownEnd]) -> list[Acknowledged]:
+    """A log is committed up to its end: that is the point at which all of it was applied."""
+    return [
+        Acknowledged(each.operation.completed_ns, each.end, each.operation)
+        for each in shown
+        if each.operation.completed_ns is not None
+    ]
 
 
 class Latest:

@@ -78,10 +78,12 @@ def _disagree(known: Link, link: Link) -> Finding:
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """Offsets of which nobody knows the record any more: a snapshot took its place. And those of
-    records that make a new version of partitions which they do not name."""
+    """`lost`: offsets of which nobody knows the record any more: a snapshot took its place.
+    `offsets`: and those of records that make a new version of partitions which they do not name;
+    they say all that there is to know of brokers and of requests."""
 
     offsets: Sequence[int] = ()
+    lost: Sequence[int] = ()
 
     @classmethod
     def of(cls, events: RunEvents, sure: CommittedOnDisks) -> "Gaps":
@@ -90,7 +92,7 @@ class Gaps:
         known = reported | sure.entries.keys()
         unnamed = {each.offset for each in events.of(EligibleForgotten)}
         missing = set(range(max(known, default=0))) - known if sure.records else set()
-        return cls(sorted(missing | unnamed))
+        return cls(sorted(missing | unnamed), sorted(missing))
 
     def between(self, before: Link | None, after: Link) -> bool:
         """Whether there may have been another record; `before` None: a first one."""

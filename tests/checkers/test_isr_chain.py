@@ -1475,6 +1475,48 @@ def test_who_leads_behind_what_nobody_knows_may_be_anybody() -> None:
     assert_invalid(judge(story.run_events()), "which was not in the ISR [6]")
 
 
+def forgets(story: Story, offset: int) -> None:
+    """Nobody of t is eligible any more: the record names no partition, and no broker."""
+    head = {"node": "c1", "incarnation": "1", "seq": 1, "epoch": 1}
+    story.evidence.append(EligibleForgotten(**head, offset=offset, topic="t"))
+
+
+def test_who_is_in_service_is_known_behind_a_record_of_other_things() -> None:
+    """Of Apache Kafka a topic that sets its in-sync replicas begins with one."""
+    story = clean()
+    joined(story, 70)
+    before = compared(story)["members-in-service"]
+    forgets(story, 39)
+    assert compared(story)["members-in-service"] == before
+    assert before[0] > before[1]
+
+
+@PLANTED.violation(FENCED, "the record at offset 68")
+def member_that_was_fenced_behind_a_record_of_other_things(story: Story) -> None:
+    fence(story, 68, 5)
+    forgets(story, 69)
+    joined(story, 70)
+
+
+@PLANTED.violation("is 0 committed records, not one")
+def change_that_is_no_record_beside_a_record_of_other_things(story: Story) -> None:
+    story.partition(70, 0, [4, 5, 6], partition_id=6)
+    forgets(story, 71)
+    story.alter(0, [4, 5], partition=6)
+
+
+def test_a_produce_that_nobody_answers_is_no_want_of_occasion() -> None:
+    """One was tried, and nobody knows what came of it: that is no want of occasion."""
+    story = clean()
+    tried = [each for each in story.operations if each.f == "produce"]
+    for each in tried[1:]:
+        story.operations.remove(each)
+    tried[0].type, tried[0].result = "info", None
+    assert_unknown(IsrChain(), story, "enough-replicas", "watermark-held")
+    tried[0].type = "fail"
+    assert judged(IsrChain(), story).verdict is Verdict.VALID
+
+
 @pytest.mark.parametrize(
     ("gap", "before", "after", "between"),
     [

@@ -172,6 +172,136 @@ def a_broker_that_never_saw_it_go(story: Story) -> None:
     listed(story, "b3", t=shows(), u=shows(OTHER))
 
 
+def shown(story: Story, end: int | None = None, *, wait_ms: float = 2_001) -> Story:
+    """An observer is shown up to where the log is committed, to its end, and time passes."""
+    end = story.disks.ends[VOTERS[0]] if end is None else end
+    view = {"leader": 1, "leader_epoch": 1, "high_watermark": end}
+    story.ask("c1", "describe-quorum", view)
+    story.wait(wait_ms)
+    return story
+
+
+def shrunk(story: Story, **fields: Any) -> Story:
+    """t has another state, after all that clients were acknowledged; who answers is late."""
+    partition(story, TOPIC, 3, **{"isr": [4, 5], **fields})
+    return story
+
+
+STALE = ("c1 had shown to be committed", "t/0 has leader 4 in epoch 0, ISR [4, 5, 6]")
+
+
+@PLANTED.violation(*STALE)
+def a_broker_that_keeps_an_isr_that_was_over(story: Story) -> None:
+    listed(shown(shrunk(story)), "b3", t=shows())
+
+
+@PLANTED.violation(*STALE)
+def a_broker_that_tells_a_client_of_a_leader_that_was_over(story: Story) -> None:
+    read(shown(shrunk(story, leader=5, leader_epoch=1, isr=[5, 6])), "t", shows(), "b3")
+
+
+@PLANTED.violation(*STALE)
+def a_broker_that_keeps_an_epoch_that_was_over(story: Story) -> None:
+    """Leader and ISR are what they were."""
+    read(shown(shrunk(story, leader_epoch=1, isr=list(ALL))), "t", shows(), "b3")
+
+
+@PLANTED.violation(*STALE)
+def a_broker_that_is_behind_what_was_shown_before_the_cluster_settled(story: Story) -> None:
+    shown(shrunk(story), wait_ms=1)
+    story.wait(1_000)
+    story.final()
+    story.wait(1_000)
+    read(story, "t", shows(), "b3")
+
+
+@PLANTED.violation("c1 had shown to be committed", "broker 4 is listed", on=lambda: with_lists())
+def a_fenced_broker_that_is_listed_though_it_was_shown_to_be_fenced(story: Story) -> None:
+    of_broker(story, "FenceBrokerRecord", 4)
+    lists(shown(story), 4, 5, 7, node="b3")
+
+
+def accepted(story: Story, by: str = "b3", **fields: Any) -> None:
+    """The broker's answer is as late as it may be."""
+    read(story, "t", shows(**fields), by)
+    found = metadata_cache(story.run_events())
+    assert not [each for each in found.findings if each.clause == "keeps-up"]
+
+
+def test_a_broker_need_not_have_what_was_shown_just_now() -> None:
+    accepted(shown(shrunk(clean()), wait_ms=1_990))
+
+
+def test_nor_what_nobody_was_shown_to_be_committed() -> None:
+    accepted(shown(shrunk(clean()), 8))
+
+
+def test_nor_what_was_shown_while_it_was_asked() -> None:
+    story = shrunk(clean())
+    early = story.invoke("metadata", "t", node="b3")
+    shown(story)
+    story.complete(early, "ok", shows())
+    assert_valid(metadata_cache(story.run_events()))
+
+
+def test_nor_what_was_shown_before_a_fault_that_holds() -> None:
+    story = shown(shrunk(clean()))
+    story.inject(lasts_ms=100, effective=True, healed=False, healed_ns=None)
+    accepted(story)
+
+
+def test_nor_where_the_machine_gave_hardly_anything_since() -> None:
+    """Not so little that it may have upset the cluster."""
+    story = shrunk(clean())
+    story.wait(4_000)
+    begin_ms = story.now_ns // 1_000_000
+    shown(story)
+    story.plan = {**PLAN, "machine": {"took": [[begin_ms, begin_ms + 2_000, 1_000]]}}
+    accepted(story)
+    story.wait(1_000)
+    read(story, "t", shows(), "b3")
+    assert_invalid(metadata_cache(story.run_events()), *STALE)
+
+
+def test_of_a_cluster_that_was_not_seen_to_settle_it_is_owed_when_recovery_is_over() -> None:
+    story = Story()
+    story.plan = {**PLAN, "recovery_s": 5}
+    story.create("t")
+    topic(story, "t", TOPIC)
+    partition(story, TOPIC, 1, isr=[4, 5])
+    shown(story, wait_ms=4_000)
+    accepted(story)
+    story.wait(1_000)
+    read(story, "t", shows(), "b3")
+    assert_invalid(metadata_cache(story.run_events()), *STALE)
+
+
+def test_what_has_it_is_accepted_and_compared() -> None:
+    story = shown(shrunk(clean()))
+    read(story, "t", shows(isr=[4, 5]), "b3")
+    result = judged(CHECKER, story)
+    assert result.verdict is Verdict.VALID
+    assert clause_of(result, "keeps-up").compared == 5
+
+
+def test_a_shown_state_that_is_so_again_is_accepted() -> None:
+    """The ISR grew again: who shows it whole may have it."""
+    story = shrunk(clean())
+    partition(story, TOPIC, 4)
+    accepted(shown(story))
+
+
+def test_reads_of_clients_show_how_far_the_log_is() -> None:
+    """Where there are linearizable ones. An answer that names no offset shows nothing."""
+    story = shrunk(clean())
+    seen = story.op("describe", "t", None, None, node="b2")
+    story.wait(2_001)
+    accepted(story)
+    seen.ext = {"epoch": 1, "offset": story.disks.ends[VOTERS[0]]}
+    found = metadata_cache(story.run_events())
+    assert_invalid(found, "b2 had shown to be committed")
+
+
 def with_lists() -> Story:
     """What brokers there are comes and goes: 6 is fenced for a while, and a client plays 7. b1 is
     behind b2. Then the cluster is seen to settle."""

@@ -1346,6 +1346,55 @@ def test_what_a_former_leader_answered_since_is_compared(answers: int, compared:
     assert clause.compared == compared
 
 
+def deposed(story: Asked, *silent: str) -> Asked:
+    """c1 led, c2 does, and then c3: of the first two some say nothing since, though in peace."""
+    story.node("c1")
+    story.node("c2", leader=2, leader_epoch=2)
+    story.node("c3", leader=3, leader_epoch=3)
+    for node in ("c1", "c2"):
+        for _ in range(4):
+            if node in silent:
+                story.silence(node)
+            else:
+                story.node(node, leader=3, leader_epoch=3)
+    return story
+
+
+@pytest.mark.parametrize(
+    ("silent", "told"),
+    [((), (8, 2)), (("c1",), (2, 4)), (("c1", "c2"), (0, 4))],
+)
+def test_silence_of_a_former_leader_does_not_show_that_it_let_go(
+    silent: tuple[str, ...], told: tuple[int, int]
+) -> None:
+    """Nor does another one's answer."""
+    clause = clause_of(judged(CHECKER, deposed(Asked(), *silent)), "let-go")
+    assert (clause.compared, clause.floor) == told
+    assert (clause.verdict is Verdict.UNKNOWN) == bool(silent)
+
+
+def test_silence_of_a_former_leader_that_a_fault_excuses_is_no_want_of_answers() -> None:
+    story = Asked()
+    with story.fault(victims={"c1": {}}, healed=None):
+        deposed(story, "c1")
+    assert clause_of(judged(CHECKER, story), "let-go").compared == 4
+    story = Asked()
+    with story.fault(victims={"c1": {}}, healed=None):
+        deposed(story, "c1", "c2")
+    assert clause_of(judged(CHECKER, story), "let-go").verdict is None
+
+
+def test_a_former_leader_that_is_silent_for_long_is_found() -> None:
+    story = Asked()
+    story.node("c1")
+    for _ in range(4):
+        story.silence("c1")
+        story.node("c2", leader=2, leader_epoch=2)
+        story.wait(RECOVERY_S * 500)
+    found = judged(CHECKER, story).findings
+    assert [each.clause for each in found] == ["heard"]
+
+
 def test_where_a_fault_may_still_hold_nothing_is_owed() -> None:
     """From the first moment to the last: the ledger says so, and it is no clause's fault."""
     story = Asked()

@@ -143,7 +143,8 @@ def test_what_promises_nothing_and_what_is_gone_give_no_occasion_to_be_readable(
     ("tries", "more", "seen"),
     [
         (3, {}, True),
-        (2, {}, False),
+        (1, {}, True),
+        (0, {}, False),
         (3, {"type": "fail"}, False),
         (3, {"acks": "1"}, False),
     ],
