@@ -49,6 +49,11 @@ FINDINGS: Final = (
         title="A broker that tells of its directories makes the controller forget who is eligible",
         since="3.7.0",
     ),
+    Finding(
+        program="StillRemoved",
+        title="A wish for replicas overrides a move, and who was on its way out still goes",
+        since="3.8.1",
+    ),
 )
 
 

@@ -47,7 +47,7 @@ def rows(spark: Any, stories: dict[str, Story], plugins: dict[str, Any]) -> Rows
 
 
 def outcomes(tables: Tables, plugins: dict[str, Any]) -> Rows:
-    found, broken = _outcomes(tables, plugins)
+    found, broken = _outcomes(tables, plugins, {})
     assert broken == {}
     return sorted(found.to_pylist(), key=lambda row: str(sorted(row.items())))
 
