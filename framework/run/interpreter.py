@@ -21,7 +21,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from queue import Empty, SimpleQueue
+from queue import Empty
 from time import monotonic
 from typing import Final, Protocol
 
@@ -46,12 +46,13 @@ from framework.history.event import (
     observer_of,
 )
 from framework.plugins.workload import Client
+from framework.run.outbox import Outbox
 from framework.run.workers import (
     ClientWorker,
     NemesisActor,
     NemesisWorker,
     OpenClient,
-    Outbox,
+    Reports,
     Worker,
     crashed,
 )
@@ -157,7 +158,7 @@ class _Scheduler:
     threads: frozenset[Thread] = field(init=False)
     free: frozenset[Thread] = field(init=False)
     workers: dict[Thread, Worker] = field(init=False)
-    outbox: Outbox = field(default_factory=SimpleQueue)
+    outbox: Reports = field(default_factory=Outbox)
     open: dict[Thread, Invocation] = field(default_factory=dict)
     """Operations under way, the oldest first."""
     completed: dict[str, int] = field(default_factory=lambda: {"ok": 0, "fail": 0, "info": 0})
@@ -300,26 +301,12 @@ class _Scheduler:
     def _take(self, wait_s: float) -> bool:
         """Record a completion if one comes in time."""
         try:
-            worker, completion = self._next(wait_s)
+            worker, completion = self.outbox.take(wait_s)
         except Empty:
             return False
         if self.workers.get(worker.owner) is worker:
             self._complete(worker.owner, completion)
         return True  # a worker that was given up answers too late: that one is dropped
-
-    def _next(self, wait_s: float) -> tuple[Worker, Completion]:
-        """A completion that comes in time. Raises `Empty`.
-
-        A queue from which all was taken at once still has its lock free. A wait then takes the
-        lock first, and looks how much time is left; where none is, CPython 3.11 waits for ever. To
-        have asked in vain without waiting takes the lock.
-        """
-        try:
-            return self.outbox.get_nowait()
-        except Empty:
-            if wait_s <= 0:
-                raise
-        return self.outbox.get(timeout=wait_s)
 
     def _complete(self, thread: Thread, completion: Completion) -> None:
         op = self.open.pop(thread)

@@ -11,10 +11,11 @@ from typing import Final, Protocol, TypeAlias
 from framework.generators.base import Thread
 from framework.history.event import NEMESIS, Completion, CompletionType, Event, Invocation, Process
 from framework.plugins.workload import Client
+from framework.run.outbox import Outbox
 
 log: Final = logging.getLogger(__name__)
 
-Outbox: TypeAlias = "SimpleQueue[tuple[Worker, Completion]]"
+Reports: TypeAlias = "Outbox[tuple[Worker, Completion]]"
 OpenClient: TypeAlias = Callable[[int], Client]
 """Thread -> a new client. May raise: then the operation failed without effect."""
 
@@ -74,7 +75,7 @@ class Worker(threading.Thread):
     """One thread with an inbox that holds one operation. Never takes a second one before it
     has reported the first."""
 
-    def __init__(self, owner: Thread, outbox: Outbox) -> None:
+    def __init__(self, owner: Thread, outbox: Reports) -> None:
         super().__init__(name=f"worker-{owner}", daemon=True)
         self.owner = owner
         self._outbox = outbox
@@ -112,7 +113,7 @@ class Worker(threading.Thread):
 class ClientWorker(Worker):
     """Does operations through a client, which lives as long as a process."""
 
-    def __init__(self, owner: Thread, outbox: Outbox, opens: Callable[[], Client]) -> None:
+    def __init__(self, owner: Thread, outbox: Reports, opens: Callable[[], Client]) -> None:
         super().__init__(owner, outbox)
         self._opens = opens
         self._client: Client | None = None
@@ -148,7 +149,7 @@ class ClientWorker(Worker):
 class NemesisWorker(Worker):
     """Does the nemesis's operations."""
 
-    def __init__(self, outbox: Outbox, actor: NemesisActor) -> None:
+    def __init__(self, outbox: Reports, actor: NemesisActor) -> None:
         super().__init__(NEMESIS, outbox)
         self._actor = actor
 

@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -21,6 +21,9 @@ from framework.evidence.kinds import PartitionAppended
 from framework.history.event import is_observer
 from nodes.kraft.adapter.evidence import observe
 from tests.end_to_end.runs import ONE_WORKER, verdict_of
+
+ENDINGS: Final = tuple(f'"f":"phase","value":"{phase}"' for phase in ("heal", "final"))
+"""In the history of a run whose clients have done what they were to do."""
 
 
 def framework(*argv: str) -> subprocess.CompletedProcess[str]:
@@ -80,7 +83,7 @@ def test_a_partition_in_containers_is_survived(tmp_path: Path) -> None:
             *("--time-limit", str(time_limit_s), "--interval", "4", "--results", str(tmp_path)),
             *("--junit", str(tmp_path / "junit.xml"), "--live"),
         )
-        assert "live: INVALID" not in done.stdout
+        assert "live: INVALID" not in done.stdout  # that something is said: the next but one
         if done.returncode != 2:
             break
     assert done.returncode == 0, done.stdout + done.stderr
@@ -109,6 +112,39 @@ def test_a_partition_in_containers_is_survived(tmp_path: Path) -> None:
     assert json.loads(line)["verdict"] == "VALID"
 
 
+def test_clauses_are_told_while_the_run_goes_on(tmp_path: Path, scratch: Path) -> None:
+    """One that holds and one that is broken for good, of a run that would go on for minutes."""
+    wanted = ("live: topic-linearizability one-order holds", "live: INVALID isr-linearizability")
+    with subprocess.Popen(
+        [
+            *(sys.executable, "-m", "framework", "run", "--hosts", "namespaces", "--live"),
+            *("--defect", "isr-applied-twice", "--nodes", "3", "--workload", "topics,isr"),
+            *("--time-limit", "300", "--results", str(tmp_path), "--seed", "3", *ONE_WORKER),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "TMPDIR": str(scratch)},
+    ) as run:
+        assert run.stdout is not None
+        told: list[str] = []
+        while not all(any(each in line for line in told) for each in wanted):
+            line = run.stdout.readline()
+            assert line, f"the run ended, and not all was told: {''.join(told)}"
+            told.append(line)
+        folder = only_run(tmp_path)
+        assert not any(map((folder / "history.jsonl").read_text().__contains__, ENDINGS))
+        os.killpg(run.pid, signal.SIGINT)
+        told += run.stdout
+    assert run.returncode == 1, "".join(told)
+    assert "failed_fast" not in plan_of(folder)  # nobody asked for that
+    said = {line.split()[2] for line in told if line.startswith("live: INVALID")}
+    judged = {each["name"]: each["verdict"] for each in verdict_of(folder)["checkers"]}
+    assert {judged[name] for name in said} == {"INVALID"}
+    assert judged["topic-linearizability"] == "VALID"
+
+
 def test_what_is_broken_for_good_ends_a_run(tmp_path: Path) -> None:
     done = framework(
         *("run", "--hosts", "namespaces", "--defect", "isr-applied-twice", "--fail-fast"),
@@ -121,7 +157,7 @@ def test_what_is_broken_for_good_ends_a_run(tmp_path: Path) -> None:
     assert json.loads((folder / "plan.json").read_text())["failed_fast"]
     verdict = verdict_of(folder)
     assert verdict["verdict"] == "INVALID" and not verdict["interrupted"]
-    assert '"f":"phase","value":"final"' not in (folder / "history.jsonl").read_text()
+    assert ENDINGS[1] not in (folder / "history.jsonl").read_text()
     assert not (folder / "live").exists()
 
 

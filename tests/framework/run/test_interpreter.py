@@ -145,7 +145,7 @@ def test_rates_and_pauses_in_real_time() -> None:
 
 
 def test_waits_of_no_time_at_all_end() -> None:
-    """Such a wait that finds the queue's lock free may go on for ever (`_Scheduler._next`)."""
+    """As `framework.run.outbox` says."""
 
     @dataclass(frozen=True)
     class Hesitant:
