@@ -68,6 +68,8 @@ ON_DEMAND_SHARE: Final = 0.05
 MOST_ON_DEMAND: Final = 20
 """Operations, of all, on topics that are made on demand, where the system does that; and so many
 such topics in a run, which all stay."""
+FIRST_ON_DEMAND: Final = 10
+"""By then somebody looks for the first one, so that also a short run has it."""
 ASKED_SHARE: Final = 0.08
 """Of all operations, what is asked of controllers, through brokers or not: dry runs of creates, and
 configurations."""
@@ -260,7 +262,8 @@ class RollingNames:
             return self._change_of_a_broker(rng)
         if self.asks and rng.random() < ASKED_SHARE:
             return self._of_a_controller(rng) if self.live else None
-        if self.on_demand_share and rng.random() < self.on_demand_share:
+        late = not self.on_demand and self.taken >= FIRST_ON_DEMAND
+        if self.on_demand_share and (late or rng.random() < self.on_demand_share):
             return self._on_demand(rng)
         return None
 

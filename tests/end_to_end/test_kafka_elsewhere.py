@@ -17,10 +17,11 @@ SURE = {
     "node-tells-the-truth",
     "observed-cluster",
     "one-leader-per-epoch",
-    "partition-data",
     "process-health",
 }
-"""Checkers that have enough to compare in a few seconds."""
+"""Checkers that have enough to compare in a few seconds. Not partition-data, which wants every
+replica in sync to give the last record: a follower that was cut off may hear of it many seconds
+late, when its connection tries again (test_apache_kafka.py has it)."""
 
 WORKLOADS = "log:moves=false,isr"
 """Moves of partitions find something in Apache Kafka (docs/kafka.md)."""

@@ -25,6 +25,7 @@ from workloads.topics import (
     BROKER_CONFIGS,
     CONFIGS,
     FEATURE_TYPES,
+    FIRST_ON_DEMAND,
     MOST_ON_DEMAND,
     MOST_OPERATIONS,
     MOST_UNKNOWN,
@@ -312,6 +313,14 @@ def test_topics_that_are_made_on_demand_have_their_own_names_and_stay() -> None:
     assert uses["create"] == MOST_ON_DEMAND and min(uses.values()) > 10, uses
     others = run(Topics(), ReferenceController(), seconds=120)
     assert not [event for event in others if str(event.key).startswith("on-demand")]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_also_a_short_run_has_a_topic_that_is_made_on_demand(seed: int) -> None:
+    able = CAPABILITIES | {TOPICS_ON_DEMAND}
+    history = run(Topics(), ReferenceController(), seed=seed, seconds=5, capabilities=able)
+    asked = [event.key for event in history if event.type == "invoke"][: FIRST_ON_DEMAND + 1]
+    assert "on-demand-0" in asked
 
 
 class Askable(ReferenceController):
