@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from benchmarks.compiling import class_path, compiled
 from framework.errors import EngineError, UsageError
-from nodes.kafka.defects.making import COMPILER
-from nodes.kafka.defects.tools import tool
 from nodes.kafka.releases import is_since, versions
 from nodes.kafka.software import VERSION, asked_for
 
@@ -63,24 +62,19 @@ def shown(finding: Finding, release: str) -> Mapping[str, str]:
     libs = asked_for({VERSION: release}).libs
     source = SOURCES / f"{finding.program}.java"
     with tempfile.TemporaryDirectory(prefix="kraft-proof-") as folder:
-        options = ["-17", "-nowarn", "-proc:none", "-d", folder, "-cp", _jars(libs)]
-        _run(["java", "-cp", str(tool("ecj")), COMPILER, *options, str(source)])
-        said = _run(["java", "-cp", f"{_jars(libs)}:{folder}", finding.program])
+        compiled([source], libs, Path(folder), source)
+        said = _said_by(["java", "-cp", f"{class_path(libs)}:{folder}", finding.program])
     ways = dict(line.split(": ", 1) for line in said.splitlines())
     if len(ways) != 2:
         raise EngineError(f"{finding.program} on {release} does not tell of two ways: {said!r}")
     return ways
 
 
-def _jars(libs: Path) -> str:
-    return ":".join(map(str, sorted(libs.glob("*.jar"))))
-
-
-def _run(argv: Sequence[str]) -> str:
+def _said_by(argv: Sequence[str]) -> str:
     done = subprocess.run(argv, capture_output=True, text=True, timeout=LONGEST_S)
     if done.returncode != 0:
-        said = next((line for line in done.stderr.splitlines() if "ERROR" in line), done.stderr)
-        raise EngineError(f"{argv[-1]} ended with {done.returncode}: {said[:300]}")
+        first = next(iter(done.stderr.splitlines()), "")
+        raise EngineError(f"{argv[-1]} ended with {done.returncode}: {first[:300]}")
     return done.stdout
 
 

@@ -5,7 +5,8 @@ A verdict from clients alone needs no word of the system's own. Each finding say
 what a checker looked at in a run, and was there, is what its verdict rests on.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from framework.checking.run_checks import RunCheck
@@ -23,7 +24,7 @@ def contracts_of(checker: Checker, there: Counts) -> Sequence[str]:
     check = getattr(checker, "check_run", None)
     if not isinstance(check, RunCheck):
         return (CLIENTS,)
-    sources = _sources(check, there)
+    sources = evidence_looked_at(check, there).keys()
     found = {
         CLIENTS: _has_operations(check, there),
         LEDGER: _has_ledger(check, there),
@@ -33,15 +34,16 @@ def contracts_of(checker: Checker, there: Counts) -> Sequence[str]:
     return tuple(contract for contract in ALL if found[contract])
 
 
-def _sources(check: RunCheck, there: Counts) -> set[str]:
+def evidence_looked_at(check: RunCheck, there: Counts) -> Mapping[str, int]:
+    """How many rows of evidence a rule looks at, by source, where there are any."""
     in_events = {each.kind for each in concrete(check.evidence)}
     on_disk = {each.kind for each in concrete(check.disk)}
-    return {
-        source
-        for kind, counts in there.evidence.items()
-        for source in counts
-        if kind in (on_disk if source == DISK else in_events)
-    }
+    rows = Counter[str]()
+    for kind, counts in there.evidence.items():
+        for source, count in counts.items():
+            if kind in (on_disk if source == DISK else in_events):
+                rows[source] += count
+    return rows
 
 
 def _has_ledger(check: RunCheck, there: Counts) -> bool:

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from framework.checking.contracts import evidence_looked_at
 from framework.checking.run_checks import RunCheck
 from framework.checking.sealing import Counts
-from framework.evidence.catalogue import concrete
-from framework.evidence.kinds import DISK
 from framework.plugins.checker import Checker
 
 
@@ -18,7 +17,7 @@ def rows_looked_at(checker: Checker, there: Counts) -> int:
     return (
         _operations(check, there)
         + (there.observations if check.observations else 0)
-        + _evidence(check, there)
+        + sum(evidence_looked_at(check, there).values())
     )
 
 
@@ -26,17 +25,6 @@ def _operations(check: RunCheck, there: Counts) -> int:
     if check.as_rows or check.fs is None:
         return there.rows
     return sum(there.operations.get(f, 0) for f in check.fs)
-
-
-def _evidence(check: RunCheck, there: Counts) -> int:
-    in_events = {each.kind for each in concrete(check.evidence)}
-    on_disk = {each.kind for each in concrete(check.disk)}
-    return sum(
-        count
-        for kind, counts in there.evidence.items()
-        for source, count in counts.items()
-        if kind in (on_disk if source == DISK else in_events)
-    )
 
 
 def dealt(names: Iterable[str], loads: Mapping[str, int], count: int) -> list[Sequence[str]]:

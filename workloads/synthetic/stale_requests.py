@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from framework.evidence.kinds import BrokerState
 from framework.generators import op
@@ -69,6 +69,9 @@ MEMBERS_SHARE: Final = 0.4
 """How many of the requests have nothing wrong but a member, where one can be had: one that is out
 of service or one by a former epoch, as the draw has it, or else the other."""
 
+Maker: TypeAlias = Callable[[], Invocation | None]
+"""Of a request; None: there is none of that kind to make."""
+
 
 def stale_request(
     log: ReplayLog, brokers: SyntheticBrokers, rng: random.Random, now_ns: int
@@ -76,16 +79,14 @@ def stale_request(
     """A request that is to be refused, of a kind drawn among those that can be made."""
     stale = [each for each in log.fenced if each.surely_stale(brokers)]
     if rng.random() < MEMBERS_SHARE:
-        members: list[Callable[[], Invocation | None]] = [
+        members: list[Maker] = [
             lambda: _unfit_member(brokers, rng, now_ns),
             lambda: _stale_member(stale, brokers, rng),
         ]
-        rng.shuffle(members)
-        wrong = next((each for make in members if (each := make()) is not None), None)
-        if wrong is not None:
+        if (wrong := _any_of(members, rng)) is not None:
             return wrong
     fenced = rng.choice(stale) if stale else None
-    kinds: list[Callable[[], Invocation | None]] = [
+    kinds: list[Maker] = [
         lambda: _stale_version(brokers, rng),
         lambda: _stale_leader_epoch(brokers, rng),
         lambda: _replayed_change(log.changes, rng),
@@ -97,8 +98,13 @@ def stale_request(
             lambda: _replayed_heartbeat(fenced),
             lambda: _stale_leader(fenced, brokers, rng),
         ]
-    rng.shuffle(kinds)
-    made = (make() for make in kinds)
+    return _any_of(kinds, rng)
+
+
+def _any_of(makers: list[Maker], rng: random.Random) -> Invocation | None:
+    """What the first of them can make, in an order that is drawn."""
+    rng.shuffle(makers)
+    made = (make() for make in makers)
     return next((each for each in made if each is not None), None)
 
 
