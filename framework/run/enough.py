@@ -23,6 +23,8 @@ asked, or of all that were asked for a sixth."""
 _OK: Final = 2
 """Successes of each kind, one where hardly any was asked for: no clause goes by one sighting. What
 need not be done is done."""
+_TRIES: Final = 3
+"""Of a kind that hardly anybody asks for, so many have to meet no fault before it is to succeed."""
 _BITTEN: Final = 2
 """Injections that bit, of all faults together."""
 
@@ -40,29 +42,52 @@ class Enough:
     _answered: Counter[str] = field(default_factory=Counter)
     _telling: Counter[str] = field(default_factory=Counter)
     _ok: Counter[str] = field(default_factory=Counter)
-    _since: dict[str, bool] = field(default_factory=dict)
-    """Kinds that were asked for since the first fault: whether one of them was ok."""
+    _fair: Counter[str] = field(default_factory=Counter)
+    """That were ok, or met no fault."""
+    _since: Counter[str] = field(default_factory=Counter)
+    _ok_since: Counter[str] = field(default_factory=Counter)
+    """That ended since the first fault, and those that were ok."""
+    _unmet: set[int] = field(default_factory=set)
+    """Clients whose operation has met no fault yet."""
+    _held: set[str] = field(default_factory=set)
+    """Faults that hold."""
     _injected: Counter[str] = field(default_factory=Counter)
     _bit: Counter[str] = field(default_factory=Counter)
 
     def event(self, event: Event) -> None:
         if event.process == NEMESIS:
             self._fault(event)
+        elif isinstance(event.process, int) and event.type == "invoke":
+            self._asked[event.f] += 1
+            if not self._held:
+                self._unmet.add(event.process)
         elif isinstance(event.process, int):
-            self._asked[event.f] += event.type == "invoke"
-            self._answered[event.f] += event.type in ("ok", "fail")
-            self._telling[event.f] += event.type == "ok" or event.asserts is not None
-            done = event.type == "ok" or event.asserts == NEEDLESS
-            self._ok[event.f] += done
-            if self._injected:
-                self._since[event.f] = self._since.get(event.f, False) or done
+            self._completed(event, event.process in self._unmet)
+            self._unmet.discard(event.process)
+
+    def _completed(self, event: Event, unmet: bool) -> None:
+        f, done = event.f, event.type == "ok" or event.asserts == NEEDLESS
+        self._answered[f] += event.type in ("ok", "fail")
+        self._telling[f] += event.type == "ok" or event.asserts is not None
+        self._ok[f] += done
+        self._fair[f] += done or unmet
+        if self._injected:
+            self._since[f] += 1
+            self._ok_since[f] += done
 
     def _fault(self, event: Event) -> None:
         fault = FaultOp.parse(event.f)
         value: Json = event.value
-        if event.type == "invoke" or fault is None or fault.verb != "start":
+        if fault is None:
             return
-        if isinstance(value, Mapping) and "skipped" not in value:
+        if fault.verb == "start":
+            self._held.add(fault.fault)
+            self._unmet.clear()
+        if event.type == "invoke":
+            return
+        if fault.verb == "stop":
+            self._held.discard(fault.fault)
+        elif isinstance(value, Mapping) and "skipped" not in value:
             self._injected[fault.fault] += 1
             self._bit[fault.fault] += value.get("bit") is True
 
@@ -102,6 +127,8 @@ class Enough:
 
     def _few_operations(self) -> Iterator[str]:
         for f, asked in sorted(self._asked.items()):
+            if asked < ENOUGH and self._fair[f] < min(_TRIES, asked):
+                continue  # whether it works cannot be said of so few: others met faults
             answered = self._answered[f]
             least = max(1, min(ENOUGH, asked // 2))
             telling = min(ENOUGH, max(answered // 4, asked // 6))
@@ -111,7 +138,7 @@ class Enough:
                 yield f"{self._telling[f]} of {asked} {f} told anything, {telling} are enough"
             elif self._ok[f] < (wanted := _OK if asked > ENOUGH else 1):
                 yield f"{self._ok[f]} of {asked} {f} ok, {wanted} are enough"
-            elif not self._since.get(f, True):
+            elif self._since[f] >= _TRIES and not self._ok_since[f]:
                 yield f"no {f} ok since the first fault"
         least = ENOUGH * len(self._asked)
         if self._ok.total() < least:

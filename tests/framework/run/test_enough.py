@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from framework.history.event import NEMESIS, Completion, CompletionType, Invocation, Json
+from framework.history.event import NEMESIS, Completion, CompletionType, Event, Invocation, Json
 from framework.plugins.outcomes import NEEDLESS, PRESENT
 from framework.run.enough import ENOUGH, Enough
 
@@ -156,14 +156,53 @@ def test_it_ends_when_it_has_done_enough() -> None:
 def test_what_never_succeeded_again_after_the_first_fault_goes_on() -> None:
     enough = made(("read", "ok", 60), ("create", "ok", 60), faults=[BIT, BIT])
     assert not enough.goes_on(), "nothing was asked for since"
-    for f in ("read", "create"):
-        enough.event(Invocation(process=1, f=f))
-    enough.event(Completion(type="ok", process=1, f="read"))
-    enough.event(Completion(type="fail", process=1, f="create"))
+    for tries in range(3):
+        assert not enough.goes_on(), f"it failed {tries} times: that may be chance"
+        for f in ("read", "create"):
+            enough.event(Invocation(process=1, f=f))
+        enough.event(Completion(type="ok", process=1, f="read"))
+        enough.event(Completion(type="fail", process=1, f="create"))
     assert enough.goes_on()
     assert enough.went_on == "no create ok since the first fault"
     enough.event(Completion(type="ok", process=1, f="create"))
     assert not enough.goes_on()
+
+
+PAUSE = (Invocation(process=NEMESIS, f="start-pause"), Invocation(process=NEMESIS, f="stop-pause"))
+PAUSED = Completion(type="info", process=NEMESIS, f="start-pause", value=BIT)
+RESUMED = Completion(type="info", process=NEMESIS, f="stop-pause")
+ASKED = Invocation(process=1, f="unregister")
+FAILED = Completion(type="fail", process=1, f="unregister")
+HUNG = Completion(type="info", process=1, f="unregister")
+
+
+@pytest.mark.parametrize(
+    ("events", "goes_on"),
+    [
+        ([ASKED, FAILED, PAUSE[0], PAUSED, PAUSE[1], RESUMED], True),
+        ([ASKED, HUNG, PAUSE[0], PAUSED, PAUSE[1], RESUMED], True),
+        ([PAUSE[0], PAUSED, ASKED, FAILED, PAUSE[1], RESUMED], False),
+        ([PAUSE[0], PAUSED, ASKED, HUNG, PAUSE[1], RESUMED], False),
+        ([PAUSE[0], PAUSED, ASKED, PAUSE[1], RESUMED, HUNG], False),
+        ([PAUSE[0], PAUSED, PAUSE[1], ASKED, RESUMED, HUNG], False),
+        ([ASKED, PAUSE[0], PAUSED, PAUSE[1], RESUMED, HUNG], False),
+        ([PAUSE[0], PAUSED, PAUSE[1], RESUMED, ASKED, FAILED], True),
+        ([PAUSE[0], PAUSED, PAUSE[1], RESUMED, *(4 * [ASKED, FAILED])], True),
+        ([PAUSE[0], PAUSED, *(9 * [ASKED, FAILED]), PAUSE[1], RESUMED], False),
+        ([PAUSE[0], PAUSED, *(10 * [ASKED, FAILED]), PAUSE[1], RESUMED], True),
+        ([*(2 * [ASKED, FAILED]), PAUSE[0], PAUSED, *(7 * [ASKED, FAILED])], False),
+        ([*(3 * [ASKED, FAILED]), PAUSE[0], PAUSED, *(6 * [ASKED, FAILED])], True),
+    ],
+)
+def test_a_rare_kind_that_met_faults_alone_is_not_waited_for(
+    events: list[Event], goes_on: bool
+) -> None:
+    """As availability does not judge it: a default run has one `unregister`, or none."""
+    enough = made(("read", "ok", 60), faults=[BIT, BIT])
+    for each in events:
+        enough.event(each)
+    enough.event(RESUMED)
+    assert enough.goes_on() is goes_on, enough.wanting()
 
 
 @pytest.mark.parametrize(("asserts", "goes_on"), [(NEEDLESS, False), (PRESENT, True)])
