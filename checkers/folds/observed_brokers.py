@@ -15,7 +15,7 @@ from checkers.folds.observed import (
     span_ns,
     wrong_streaks,
 )
-from checkers.folds.peace import FOREVER_NS, Quiet, Upset, missed_by_ns, owed_in
+from checkers.folds.peace import FOREVER_NS, Quiet, Upset, missed_by_ns, observe_ns, owed_in
 from checkers.folds.roles import BROKER, ids_in
 from checkers.folds.values import cluster_view
 from framework.checking.findings import finding
@@ -58,7 +58,9 @@ ONE_ADDRESS: Final = Clause(
     blind="brokers that are none of the plan's; a second process of an id that never gets it",
 )
 NO_PEACE: Final = "there was no peace after which brokers owe this"
-NOBODY_DEAD: Final = "no broker was gone for longer than it takes to fence one"
+NOBODY_DEAD: Final = "no broker was gone for so long that it was fenced and lists were due"
+ROUNDS: Final = 2
+"""So many rounds of an observer's questions hold a whole one, whenever the first begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +158,10 @@ def _wrong_lists(
 
 def dead_unlisted(lists: Sequence[BrokerList], events: RunEvents, nodes: Nodes) -> Judgement:
     brokers = ids_in(events.plan, BROKER)
+    round_ns = ROUNDS * observe_ns(events.plan)
     occasion, compared, findings = False, 0, []
     for fault, since_ns in _deaths(events, nodes):
+        until_ns = fault.over_ns or FOREVER_NS
         dead = [name for name in brokers if name in fault.gone]
         spared = fault.spared(nodes)
         owing = [
@@ -165,9 +169,10 @@ def dead_unlisted(lists: Sequence[BrokerList], events: RunEvents, nodes: Nodes) 
             for each in lists
             if each.operation.node in spared
             and since_ns <= asked_ns(each.operation)
-            and ended_ns(each.operation) <= (fault.over_ns or FOREVER_NS)
+            and ended_ns(each.operation) <= until_ns
         ]
-        occasion |= bool(dead)
+        gave_ns = events.machines.among(*spared).gave_ns(since_ns, until_ns)
+        occasion |= bool(dead) and gave_ns >= round_ns
         compared += len(owing) if dead else 0  # one list is one sighting, however many are gone
         for name in dead:
             for node, own in _by_node(owing).items():
@@ -175,7 +180,8 @@ def dead_unlisted(lists: Sequence[BrokerList], events: RunEvents, nodes: Nodes) 
                     _listing(node, "tells of", name, brokers[name], streak, DEAD_UNLISTED)
                     for streak in _wrong_lists(own, partial(_tells_of, brokers[name]))
                 ]
-    return compared if occasion else NOBODY_DEAD, findings
+    enough = occasion or compared >= DEAD_UNLISTED.floor
+    return compared if enough else NOBODY_DEAD, findings
 
 
 def _deaths(events: RunEvents, nodes: Nodes) -> Iterator[tuple[FaultRecord, int]]:

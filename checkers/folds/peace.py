@@ -17,6 +17,7 @@ from framework.evidence.run_events import (
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.plugins.capabilities import VOTER_CHANGES
+from framework.plugins.observer import OBSERVE_S
 from framework.plugins.system import RECOVERY_S
 
 FOREVER_NS: Final = 1 << 62
@@ -107,6 +108,13 @@ def fencing_ns(plan: Mapping[str, Recorded]) -> int:
     """How long a node of which the others hear nothing may be taken for one that works. Older plans
     do not say: then as long as anything may take."""
     return round(_said_s(plan, "fencing_s", recovery_ns(plan) / 1e9) * 1e9)
+
+
+def observe_ns(plan: Mapping[str, Recorded]) -> int:
+    """How often each node is asked what it would tell anybody."""
+    options = plan.get("options")
+    asked = options if isinstance(options, Mapping) else {}
+    return round(_said_s(asked, "observe_s", OBSERVE_S) * 1e9)
 
 
 def _said_s(plan: Mapping[str, Recorded], name: str, otherwise: float) -> float:

@@ -6,11 +6,14 @@ harness itself saw.
 """
 
 from collections.abc import Sequence, Set
-from typing import Protocol
+from typing import Final, Protocol
 
 from framework.history.event import Invocation
 from framework.plugins.system import Cluster, NodeSpec, System
 from framework.plugins.workload import Client
+
+OBSERVE_S: Final = 2.0
+"""How often every node is asked, where nobody says otherwise."""
 
 
 class Observer(Protocol):

@@ -22,7 +22,7 @@ from framework.plugins.capabilities import (
 from framework.plugins.checker import Checker
 from framework.plugins.fault import Drastic, Fault, Nemesis
 from framework.plugins.host import HostProvider
-from framework.plugins.observer import Observer
+from framework.plugins.observer import OBSERVE_S, Observer
 from framework.plugins.options import Named, create, named, need_options, options_of
 from framework.plugins.system import NodeSpec, System
 from framework.plugins.targets import check_targets
@@ -60,7 +60,7 @@ class Options:
     lasting_s: float | None = 0.0
     """One of every three faults that a nemesis draws lasts at least so long; 0: none does, as in
     plans of older releases. None: long enough for `fencing_s` of the system to be seen."""
-    observe_s: float = 2.0
+    observe_s: float = OBSERVE_S
     """How often every node is asked what it would tell anybody; 0: never."""
     seed: int | None = None
     name: str | None = None

@@ -1660,6 +1660,36 @@ def test_a_death_that_is_shorter_than_recovery_is_no_occasion() -> None:
     assert clause_of(judged(CHECKER, story), "dead-unlisted").verdict is None
 
 
+@pytest.mark.parametrize(
+    ("observed_s", "more_ns", "occasion"),
+    [(2, 4 * NS, True), (2, 4 * NS - 1, False), (5, 10 * NS, True), (5, 10 * NS - 1, False)],
+)
+def test_a_death_is_an_occasion_if_lists_had_to_be_asked_for_in_it(
+    observed_s: int, more_ns: int, occasion: bool
+) -> None:
+    """Whether brokers answered or not."""
+    story = dead("b3", over_ns=DEATH_NS[0] + LONG_NS + more_ns)
+    story.plan["options"] = {"observe_s": observed_s}
+    at(story.brokers("b1"), *DEATH_NS)
+    clause = clause_of(judged(CHECKER, story), "dead-unlisted")
+    assert (clause.compared, clause.verdict) == (0, Verdict.UNKNOWN if occasion else None)
+
+
+def test_what_brokers_tell_in_a_shorter_one_is_compared() -> None:
+    story = dead("b3", over_ns=DEATH_NS[0] + LONG_NS + 1)
+    story.dead = {"b3"}
+    for counted in (0, 2):
+        at(story.brokers("b1"), DEATH_NS[0] + LONG_NS, DEATH_NS[0] + LONG_NS + 1)
+        assert clause_of(judged(CHECKER, story), "dead-unlisted").compared == counted
+
+
+def test_what_is_told_of_the_dead_in_a_shorter_one_is_a_lie() -> None:
+    story = dead("b3", over_ns=DEATH_NS[0] + LONG_NS + 1)
+    for _ in range(2):
+        at(story.brokers("b1"), DEATH_NS[0] + LONG_NS, DEATH_NS[0] + LONG_NS + 1)
+    assert judged(CHECKER, story).findings
+
+
 @PLANTED.violation("b1 tells of broker 6 (b3)", on=lambda: dead("b3", over_ns=None))
 def a_broker_that_is_never_started_again_is_listed(story: Asked) -> None:
     for _ in range(2):
