@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from framework.history.event import Event
 from framework.run.lifecycle import record
@@ -13,6 +14,22 @@ from framework.run.options import Options, resolve
 ONE_WORKER: Final = ("--spark-master", "local[1]")
 """Of a command that checks: each of Spark's workers loads and warms up all checkers, which takes
 longer than to judge a short run, and cores have other tests. The default is a worker for each."""
+
+
+Shown = TypeVar("Shown")
+
+
+def long_enough(
+    run: Callable[[int], Shown], is_enough: Callable[[Shown], bool], *lengths_s: int
+) -> Shown:
+    """What the first run showed that did enough, or the last: on a busy machine a run of seconds
+    may do too little for a verdict, which says nothing of what a test is about. What must never be
+    seen is for `run` to assert, of each."""
+    *shorter, longest = lengths_s
+    for length_s in shorter:
+        if is_enough(shown := run(length_s)):
+            return shown
+    return run(longest)
 
 
 class Silent:
