@@ -64,7 +64,7 @@ def _mutants(
     tree = ast.parse(source)
     lines = source.splitlines()
     known: Counter[tuple[str, ...]] = Counter()
-    for top, place in _places_of(tree):
+    for top, place in places_of(tree):
         node, line = place.node, lines[place.line - 1].strip()
         if at is not None and (place.function, line) not in at:
             continue
@@ -108,7 +108,7 @@ def _text(node: ast.AST) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class Place:
     """Where a node hangs in the tree."""
 
     node: ast.AST
@@ -137,7 +137,7 @@ def _is_typed_dict(node: ast.AST) -> bool:
     return any(isinstance(each, ast.Name) and each.id == "TypedDict" for each in bases)
 
 
-def _places_of(tree: ast.Module) -> Iterator[tuple[int, _Place]]:
+def places_of(tree: ast.Module) -> Iterator[tuple[int, Place]]:
     """With the number of the module's statement that each is in."""
     for top, statement in enumerate(tree.body):
         alone = ast.Module([statement], [])
@@ -150,7 +150,7 @@ def _places_of(tree: ast.Module) -> Iterator[tuple[int, _Place]]:
 
 def _places(
     parent: ast.AST, function: ast.FunctionDef | None, name: str, line: int = 1
-) -> Iterator[_Place]:
+) -> Iterator[Place]:
     """`function` is the innermost, `name` that of the outermost or of the class."""
     for field, value in ast.iter_fields(parent):
         if field in _NOT_CODE or isinstance(parent, _NOT_JUDGED):
@@ -163,7 +163,7 @@ def _places(
                 continue
             at = getattr(node, "lineno", line)
             context = Context(parent, field, function)
-            yield _Place(node, index if many else None, name, context, at)
+            yield Place(node, index if many else None, name, context, at)
             inner, below = function, name
             if isinstance(node, ast.FunctionDef):
                 inner = node

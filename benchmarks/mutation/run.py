@@ -77,18 +77,23 @@ class CleanRunFailed(Exception):
     """Without any mutant the tests have to pass."""
 
 
-def mutants_of(target: Target, sample: int | None = None) -> list[Mutant]:
-    """All, or some of them, the same in every run."""
-    made = [mutant for module in target.modules for mutant in mutants(module)]
-    if sample is None or sample >= len(made):
+def mutants_of(target: Target) -> list[Mutant]:
+    return [mutant for module in target.modules for mutant in mutants(module)]
+
+
+def sampled(target: Target, made: Sequence[Mutant], size: int | None) -> Sequence[Mutant]:
+    """All that were made, or some of them, the same in every run."""
+    if size is None or size >= len(made):
         return made
-    chosen = Random(target.name).sample(range(len(made)), sample)
+    chosen = Random(target.name).sample(range(len(made)), size)
     return [made[place] for place in sorted(chosen)]
 
 
 def run(target: Target, jobs: int, asked: Sequence[Mutant] | None = None) -> Outcome:
     """`asked`: of its mutants, else all. Raises `CleanRunFailed`."""
     made = mutants_of(target) if asked is None else asked
+    if not made:
+        return Outcome((), (), ())
     collected = _Collected(target, made, jobs)
     collected.import_others()
     left = [place for place in range(len(made)) if place not in collected.ended]

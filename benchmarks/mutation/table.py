@@ -1,14 +1,14 @@
 """What runs measured, kept beside in a file a row, and the table of it."""
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from benchmarks.mutation.digests import Digests, digests, functions
 from benchmarks.mutation.mutants import Key
-from benchmarks.mutation.run import Outcome, Target
+from benchmarks.mutation.run import Target
 from benchmarks.mutation.survivors import Known
 
 FOLDER: Final = Path(__file__).with_name("measured")
@@ -22,13 +22,12 @@ HEADER: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """Of a target. `digest`: of the code as it was; `asked` of its mutants, `of` so many; those
-    `alive` were killed by no test, be they equivalent or not."""
+    """Of a target. `digests`: of the code as it was; `asked` of its mutants, `of` so many, if not
+    in this run, in one before; those `alive` were killed by no test, be they equivalent or not."""
 
-    digest: str
+    digests: Digests
     of: int
     asked: int
-    ran_out: int
     alive: tuple[Key, ...]
 
 
@@ -47,16 +46,6 @@ class Counts:
         return self.killed / max(1, self.changing)
 
 
-def measured(target: Target, outcome: Outcome, of: int) -> Measured:
-    return Measured(
-        digest=digest(target),
-        of=of,
-        asked=len(outcome.mutants),
-        ran_out=len(outcome.ran_out),
-        alive=tuple(each.key for each in outcome.survived),
-    )
-
-
 def counts(found: Measured, known: Known) -> Counts:
     alive = [each for each in found.alive if each not in known.equivalent]
     explained = sum(each in known.survivors for each in alive)
@@ -68,13 +57,6 @@ def counts(found: Measured, known: Known) -> Counts:
     )
 
 
-def digest(target: Target) -> str:
-    made = hashlib.sha256()
-    for module in target.modules:
-        made.update(module.path.read_bytes())
-    return made.hexdigest()[:16]
-
-
 def read(folder: Path = FOLDER) -> dict[str, Measured]:
     return {
         path.relative_to(folder).with_suffix("").as_posix(): _measured(path)
@@ -83,10 +65,8 @@ def read(folder: Path = FOLDER) -> dict[str, Measured]:
 
 
 def measured_before(target: Target, folder: Path = FOLDER) -> Measured | None:
-    """Of the target's code as it is now."""
     path = _path(target.name, folder)
-    found = _measured(path) if path.exists() else None
-    return found if found is not None and found.digest == digest(target) else None
+    return _measured(path) if path.exists() else None
 
 
 def _path(name: str, folder: Path) -> Path:
@@ -117,7 +97,7 @@ def table(targets: Sequence[Target], found: Mapping[str, Measured], known: Known
 
 def _row(target: Target, each: Measured, by: Counts) -> str:
     notes = [] if by.share >= FLOOR else ["too few"]
-    if each.digest != digest(target):
+    if functions(each.digests) != functions(digests(target)):
         notes.append("the code has changed since")
     if each.of > each.asked:
         notes.append(f"a sample of {each.of:,}")

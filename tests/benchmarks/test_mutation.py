@@ -9,14 +9,18 @@ import numba
 import pytest
 from numba.cpython.unsafe.numbers import trailing_zeros
 
+import benchmarks.mutation.digests
 import benchmarks.mutation.run
 from benchmarks.mutation import python_form
+from benchmarks.mutation.asked import Asked
+from benchmarks.mutation.digests import digests
 from benchmarks.mutation.in_place import functions_of
 from benchmarks.mutation.mutants import At, Key, Module, keys, mutants
+from benchmarks.mutation.operators import OPERATORS
 from benchmarks.mutation.python_form import functions
-from benchmarks.mutation.run import CleanRunFailed, Outcome, Target, mutants_of, run
+from benchmarks.mutation.run import CleanRunFailed, Outcome, Target, run
 from benchmarks.mutation.survivors import Known
-from benchmarks.mutation.table import Measured, counts, measured, read, table, write
+from benchmarks.mutation.table import Measured, counts, read, table, write
 from benchmarks.mutation.targets import targets
 from checkers import faults_bit
 
@@ -68,6 +72,7 @@ def test_names():
 def test_that_needs_spark(spark):
     raise AssertionError
 """
+NOTHING = Known({}, {})
 EQUAL_LENGTHS = "len(one) > len(other) -> len(one) >= len(other)"
 
 
@@ -84,6 +89,11 @@ def toy(folder: Path, module: str = TOY, tests: str = TESTS) -> Target:
 def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Target, Outcome]:
     target = toy(tmp_path_factory.mktemp("toy"))
     return target, run(target, jobs=2)
+
+
+def measured(ran: tuple[Target, Outcome]) -> Measured:
+    target, outcome = ran
+    return Asked.of(target).measured(target, outcome)
 
 
 def changes(outcome: Outcome, function: str) -> set[str]:
@@ -178,10 +188,10 @@ def test_the_checkout_is_not_touched(ran: tuple[Target, Outcome]) -> None:
 
 def test_a_sample_is_the_same_in_every_run(ran: tuple[Target, Outcome]) -> None:
     target, outcome = ran
-    some = mutants_of(target, 5)
-    assert [each.key for each in some] == [each.key for each in mutants_of(target, 5)]
+    some = Asked.of(target, 5).mutants
+    assert [each.key for each in some] == [each.key for each in Asked.of(target, 5).mutants]
     assert len(some) == 5 and {each.key for each in some} < {each.key for each in outcome.mutants}
-    assert len(mutants_of(target, 500)) == len(outcome.mutants)
+    assert len(Asked.of(target, 500).mutants) == len(outcome.mutants)
     assert [each.key for each in run(target, 1, some[:2]).mutants] == [
         each.key for each in some[:2]
     ]
@@ -233,6 +243,127 @@ def test_a_kernel_is_machine_code_for_callers_that_are() -> None:
     assert trailing_zeros(0) == 64
 
 
+# --- asked again --------------------------------------------------------------------------
+
+
+def again(target: Target, before: Measured, known: Known = NOTHING) -> dict[str, set[str]]:
+    """Changes that are asked, by function."""
+    found = defaultdict[str, set[str]](set)
+    for each in Asked.again(target, before, known).mutants:
+        found[each.function].add(each.change)
+    return found
+
+
+def test_only_who_was_alive_is_asked_of_what_is_as_it_was(ran: tuple[Target, Outcome]) -> None:
+    target, _ = ran
+    found = measured(ran)
+    assert again(target, found) == {"longer": {EQUAL_LENGTHS}, "": {"without 'b'"}}
+    said = Known({each: "" for each in found.alive if each[1] == "longer"}, {})
+    assert again(target, found, said) == {"": {"without 'b'"}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "asked"),
+    [
+        ("count > LIMIT", "count > LIMIT + 1", "too_many"),
+        ('TABLE = ("a", "b")', 'TABLE = ("a", "c")', ""),
+        ("    return count\n", "    return count\n\n\ndef one():\n    return 1\n", "one"),
+        ("    while count < 5:\n        count += 1\n", "    count = 5\n", "until_end"),
+        ("        count += 1\n    return", "        count += 1\n        return", "until_end"),
+    ],
+)
+def test_what_has_changed_is_asked_and_what_has_not_is_not(
+    ran: tuple[Target, Outcome], old: str, new: str, asked: str, tmp_path: Path
+) -> None:
+    assert TOY.count(old) == 1
+    target = toy(tmp_path, TOY.replace(old, new))
+    found = again(target, measured(ran))
+    made = {each.change for each in mutants(target.modules[0]) if each.function == asked}
+    assert found.pop(asked) == made != set()
+    assert found.pop("longer") == {EQUAL_LENGTHS}
+    assert found.pop("", {"without 'b'"}) == {"without 'b'"} and not found
+
+
+def test_remarks_imports_and_places_are_no_change(
+    ran: tuple[Target, Outcome], tmp_path: Path
+) -> None:
+    def_, said = "def too_many(count: int) -> bool:\n", '    """Said,\n    at length."""\n\n'
+    module = TOY.replace(def_, f"{def_}{said}    # a remark\n").replace(
+        "def longer", "\n\ndef longer"
+    )
+    target = toy(tmp_path, f'"""A toy."""\n\nimport os\n{module}')
+    assert digests(target) == digests(ran[0])
+
+
+def test_a_function_is_known_in_another_file_of_the_target(
+    ran: tuple[Target, Outcome], tmp_path: Path
+) -> None:
+    begin, end = TOY.index("def longer"), TOY.index("def until_end")
+    target = toy(tmp_path, "from longer import longer\n" + TOY[:begin] + TOY[end:])
+    (other := tmp_path / "code/longer.py").write_text(TOY[begin:end])
+    found = again(
+        replace(target, modules=(*target.modules, Module("longer", other))), measured(ran)
+    )
+    assert found == {"longer": {EQUAL_LENGTHS}, "": {"without 'b'"}}
+
+
+def test_methods_are_told_from_their_class(tmp_path: Path) -> None:
+    module = """
+class One:
+    least = 1
+
+    @property
+    def two(self) -> int:
+        return 2
+"""
+    before = digests(toy(tmp_path, module))["toy"]
+    (tmp_path / "code/toy.py").write_text(module.replace("@property", "@cached"))
+    after = digests(Target("toy", (Module("toy", tmp_path / "code/toy.py"),), (), tmp_path))["toy"]
+    assert before.keys() == {"", "One", "One.two"}
+    assert {each for each in before if before[each] != after[each]} == {"One.two"}
+
+
+def test_a_new_kind_of_mutant_is_a_change(
+    ran: tuple[Target, Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, outcome = ran
+    before = measured(ran)
+    monkeypatch.setattr(benchmarks.mutation.digests, "OPERATORS", OPERATORS * 2)
+    assert {name for name, some in again(target, before).items() if some} == {
+        each.function for each in outcome.mutants
+    }
+
+
+def test_who_is_not_asked_is_as_it_was_found(ran: tuple[Target, Outcome], tmp_path: Path) -> None:
+    """Also where there is nothing to ask: no test is run then, not even without a mutant."""
+    target, _ = ran
+    before = measured(ran)
+    asked = Asked.again(target, before, Known(dict.fromkeys(before.alive, ""), {}))
+    outcome = run(replace(target, tests=("none",)), 1, asked.mutants)
+    assert not asked.mutants and asked.measured(target, outcome) == before
+
+
+def test_the_dead_are_taken_for_dead_and_the_changed_are_counted_anew(
+    ran: tuple[Target, Outcome], tmp_path: Path
+) -> None:
+    target = toy(tmp_path, TOY.replace("count > LIMIT", "LIMIT < count"))
+    asked = Asked.again(target, measured(ran), NOTHING)
+    found = asked.measured(target, run(target, 1, asked.mutants))
+    assert found == Asked.of(target).measured(target, run(target, 1))
+
+
+def test_a_sample_of_what_has_changed_is_asked_anew(
+    ran: tuple[Target, Outcome], tmp_path: Path
+) -> None:
+    target, outcome = ran
+    sample = Asked.of(target, 9)
+    alive = [each for each in outcome.survived if each.key in {it.key for it in sample.mutants}]
+    found = sample.measured(target, Outcome(sample.mutants, (), alive))
+    assert len(Asked.again(target, found, NOTHING).mutants) == len(alive) < 9
+    changed = toy(tmp_path, TOY.replace("count > LIMIT", "count > 3"))
+    assert len(Asked.again(changed, found, NOTHING).mutants) == 9
+
+
 # --- known --------------------------------------------------------------------------------
 
 
@@ -253,11 +384,11 @@ def known(folder: Path, *entries: tuple[str, Key]) -> Known:
 
 
 def test_equivalent_mutants_count_nowhere(ran: tuple[Target, Outcome], tmp_path: Path) -> None:
-    target, outcome = ran
+    _, outcome = ran
     (alive,) = [each for each in outcome.survived if each.change == EQUAL_LENGTHS]
     said = known(tmp_path, ("equivalent", alive.key))
     assert not list(said.complaints(outcome.mutants, outcome.mutants, outcome.survived))
-    found = measured(target, outcome, len(outcome.mutants))
+    found = measured(ran)
     by = counts(found, said)
     assert by.changing == found.asked - 1
     assert (by.explained, by.unexplained) == (0, 1)  # without 'b'
@@ -267,11 +398,10 @@ def test_equivalent_mutants_count_nowhere(ran: tuple[Target, Outcome], tmp_path:
 def test_survivors_are_counted_by_whether_somebody_has_looked_at_them(
     ran: tuple[Target, Outcome], tmp_path: Path
 ) -> None:
-    target, outcome = ran
-    found = measured(target, outcome, len(outcome.mutants))
+    found = measured(ran)
     said = known(tmp_path, *(("survivor", key) for key in found.alive))
     assert (counts(found, said).explained, counts(found, said).unexplained) == (2, 0)
-    assert counts(found, Known({}, {})).unexplained == 2
+    assert counts(found, NOTHING).unexplained == 2
 
 
 def test_an_entry_that_matches_nothing_is_an_error(
@@ -339,23 +469,23 @@ def test_the_table_says_what_was_measured_and_what_was_not(
     ran: tuple[Target, Outcome],
 ) -> None:
     target, outcome = ran
-    found = measured(target, outcome, len(outcome.mutants))
+    found = measured(ran)
     few = replace(found, alive=tuple(each.key for each in outcome.mutants[1:]))
 
     def row(of: Measured | None) -> str:
-        return list(table([target], {"toy": of} if of else {}, Known({}, {})))[-1]
+        return list(table([target], {"toy": of} if of else {}, NOTHING))[-1]
 
     assert "a sample of 1,000" in row(replace(found, of=1_000))
     assert "not measured" in row(None)
     assert row(found).endswith("| 0 | 2 |  |")
     assert "too few" in row(few)
-    assert "changed since" in row(replace(found, digest="another"))
+    of_toy = {**found.digests["toy"], "longer": "another"}
+    assert "changed since" in row(replace(found, digests={"toy": of_toy}))
 
 
 def test_what_was_measured_is_read_as_it_was_written(
     ran: tuple[Target, Outcome], tmp_path: Path
 ) -> None:
-    target, outcome = ran
-    found = measured(target, outcome, len(outcome.mutants))
+    found = measured(ran)
     write("toys/toy", found, tmp_path)
     assert read(tmp_path) == {"toys/toy": found}

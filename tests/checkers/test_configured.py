@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from checkers.folds.committed_log import CommittedLog
 from checkers.folds.config_changes import by_brokers, by_the_log, granted_changes
 from checkers.folds.configured import (
+    BY_ITSELF,
     Changes,
     Logged,
     Write,
@@ -299,6 +300,15 @@ def test_each_who_asked_explains_one_record_where_nothing_is_done_again() -> Non
     assert list(of_nobody(logged, [create], once=False)) == []
     found = list(of_nobody(logged, [create], once=True))
     assert [id(each) for each in found] == [id(log.records[4])]
+
+
+def test_what_a_system_writes_of_its_own_accord_hides_no_other_record() -> None:
+    ((of_all, name),) = BY_ITSELF
+    log = log_of(created(), sets("1", of_all, name), sets("2"))
+    others = asked(1, "3"), asked(2, "3", f="configure-broker", key="brokers")
+    logged = Logged.of(log, changes(*others))
+    assert len(logged.records) == 2
+    assert [each.value for each in of_nobody(logged, [], once=True)] == ["2"]
 
 
 @pytest.mark.parametrize(

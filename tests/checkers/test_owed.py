@@ -5,8 +5,16 @@ from typing import Any
 import pytest
 
 from checkers.folds.log_points import LogPoints
-from checkers.folds.owed import Acknowledged, Earliest, Latest, Peace, acknowledged
+from checkers.folds.owed import (
+    Acknowledged,
+    Earliest,
+    Latest,
+    Peace,
+    acknowledged,
+    shown_committed,
+)
 from checkers.folds.peace import Quiet, Upset
+from checkers.folds.shown_ends import ShownEnd
 from framework.evidence.changes import Change, TopicCreated, TopicDeletionBegun
 from framework.evidence.machine import Machine
 from framework.history.pairing import Operation
@@ -21,15 +29,19 @@ def read(from_s: int, to_s: int | None = None) -> Operation:
     return Operation(index=9, invoked_ns=from_s * S, completed_ns=ended)
 
 
+def peace(took: tuple[int, int] | None, quiet: tuple[Quiet, ...]) -> Peace:
+    """`took`: between these seconds the machine gave the run nothing."""
+    spans = [] if took is None else [[took[0] * 1000, took[1] * 1000, (took[1] - took[0]) * 1000]]
+    machine = Machine.of(spans)
+    return Peace(quiet, Upset(machine, RECOVERY_S * S), machine)
+
+
 def owed_s(
     asked: Operation,
     took: tuple[int, int] | None = None,
     quiet: tuple[Quiet, ...] = (UNSETTLED, SETTLED),
 ) -> float | None:
-    """`took`: between these seconds the machine gave the run nothing."""
-    spans = [] if took is None else [[took[0] * 1000, took[1] * 1000, (took[1] - took[0]) * 1000]]
-    machine = Machine.of(spans)
-    found = Peace(quiet, Upset(machine, RECOVERY_S * S), machine).owed_ns(asked)
+    found = peace(took, quiet).owed_ns(asked)
     return None if found is None else found / S
 
 
@@ -66,6 +78,29 @@ def test_who_settled_owes_nothing_shortly_after_the_machine_stood_still(
     took: tuple[int, int], owed: float | None
 ) -> None:
     assert owed_s(read(150, 151), took=took) == owed
+
+
+@pytest.mark.parametrize(
+    ("asked", "took", "owed_ns"),
+    [
+        ((50, 90), None, 30 * S),  # not settled: as what was acknowledged
+        ((150, 160), None, 148 * S),
+        ((100, 101), None, 98 * S),
+        ((150, 160), (140, 145), None),  # upset: it owes nothing at all
+        ((150, 160), (110, 115), 148 * S),
+        ((116, 117), (40, 42), 114 * S),
+        ((95, 96), None, None),
+    ],
+)
+def test_once_settled_what_others_were_shown_two_seconds_before_is_owed(
+    asked: tuple[int, int], took: tuple[int, int] | None, owed_ns: int | None
+) -> None:
+    assert peace(took, (UNSETTLED, SETTLED)).followed_ns(read(*asked)) == owed_ns
+
+
+def test_what_was_asked_at_no_noted_time_was_asked_at_the_begin() -> None:
+    asked = Operation(index=9, completed_ns=1)
+    assert peace(None, (Quiet(0, S, settled=True),)).followed_ns(asked) == -2 * S
 
 
 # --- what was acknowledged ----------------------------------------------------------------
@@ -105,6 +140,12 @@ def test_changes_are_where_the_log_has_them(done: Operation, point: int | None) 
         *expected,
         Acknowledged(9, 2, change("create", "b", 9)),
     ]
+
+
+def test_what_was_shown_is_committed_from_the_answer_on() -> None:
+    """Nothing is by an answer whose time is not known."""
+    ends = [ShownEnd(5, None, None, change("describe-quorum", None, at)) for at in (7, None)]
+    assert shown_committed(ends) == [Acknowledged(7, 5, ends[0].operation)]
 
 
 def given(at_ns: int, point: int, index: int = 0) -> Acknowledged:

@@ -352,6 +352,16 @@ def test_answers_that_rest_on_no_record_are_not_judged() -> None:
     assert clause_of(result, "answered-after-commit").compared == 6
 
 
+def test_an_answer_rests_on_what_its_own_process_decided() -> None:
+    """Others number their requests likewise."""
+    story = clean()
+    story.decide("X", {}, [3], request_id="20")
+    story.answer("X", 2, node="c2", request="20")
+    result = judged(UncommittedNeverVisible(), story)
+    assert result.verdict is Verdict.VALID, result.findings
+    assert clause_of(result, "answered-after-commit").compared == 5
+
+
 def test_node_that_tells_of_four_things_is_not_heard() -> None:
     story = silent(clean(), "apply", "publish", "hw", node="b2")
     for _ in range(4):
