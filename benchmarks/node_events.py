@@ -10,9 +10,9 @@ Then the same once more, of the run that is sealed by now: what is left is judgi
 
 `--rules`: each rule is judged in one task, by so many processes beside each other. Memory is the
 most that all processes had at once (PSS, looked at every few seconds); of a rule, the most that its
-process had (RSS). A line for each rule comes when it is judged; `processor_s` are of the rules
-alone. Then how much more quickly executors of one core each do the same tasks than one of them, by
-their processor time.
+process had (RSS), and what it read of files. A line for each rule comes when it is judged;
+`processor_s` are of the rules alone. Then how much more quickly executors of one core each do the
+same tasks than one of them, by their processor time.
 """
 
 from __future__ import annotations
@@ -60,13 +60,19 @@ def opened(folder: Path) -> SealedRun:
 def judge(folder: Path, task: tuple[str, Part]) -> tuple[str, dict[str, Any]]:
     """A rule's name, and what it found in a part of the run, and took."""
     name, part = task
-    began = time.process_time()
+    began, had = time.process_time(), bytes_read()
     (rows,) = judged_run(opened(folder), {name: checkers()[name].check_run}, part)
     return name, {
         "rows": rows.to_pylist(),
         "s": time.process_time() - began,
+        "read": bytes_read() - had,
         "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
     }
+
+
+def bytes_read() -> int:
+    """By this process of files, as the kernel tells."""
+    return int(Path("/proc/self/io").read_text().split()[1])
 
 
 def added(name: str, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -78,6 +84,7 @@ def added(name: str, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "verdict": result.verdict.value,
         "parts": len(parts),
         "processor_s": round(sum(each["s"] for each in parts), 1),
+        "read_mib": round(sum(each["read"] for each in parts) / 2**20, 1),
         "peak_mib": max(each["peak_mib"] for each in parts),
         "said": result.note[:100] or [each.message for each in result.findings[:2]],
     }

@@ -16,11 +16,12 @@ import pyarrow.compute as pc
 
 from framework.checking.keyed import NOTHING, Outcome
 from framework.evidence.kinds import Evidence
+from framework.evidence.lazy import LazyTable
 from framework.evidence.run_events import Part
 from framework.plugins.checker import Table
 from framework.verdict import Verdict
 
-Rows: TypeAlias = tuple[type[Evidence], Table]
+Rows: TypeAlias = tuple[type[Evidence], Table | LazyTable]
 """Some of one kind."""
 
 
@@ -37,10 +38,10 @@ class Cut:
         for kind, table in tables:
             yield kind, self._own(part, table) if self._has_key(kind, table) else table
 
-    def _has_key(self, kind: type[Evidence], table: Table) -> bool:
+    def _has_key(self, kind: type[Evidence], table: Table | LazyTable) -> bool:
         return not issubclass(kind, self.whole) and set(self.columns) <= set(table.column_names)
 
-    def _own(self, part: Part, table: Table) -> Table:
+    def _own(self, part: Part, table: Table | LazyTable) -> Table:
         """Few keys have many rows: each is looked at once."""
         texts = [pc.cast(table.column(name), pa.string()) for name in self.columns]
         keys = pc.binary_join_element_wise(*texts, "/") if len(texts) > 1 else texts[0]

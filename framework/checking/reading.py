@@ -1,7 +1,7 @@
 """A stored run as tables: what is looked at is read, of the sealed form (`sealing`) by kind."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -23,14 +23,17 @@ from framework.checking.sealing import (
     PLANNED,
     RECORDS,
 )
+from framework.evidence.lazy import LazyTable
+from framework.evidence.narrow import WORTH
+from framework.evidence.rows import ORDER
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.history.reader import operations_of, read
 from framework.history.rows import OperationRows, Piece
 from framework.plugins.checker import RunData, RunTables, Table
 
-PIECE: Final = 1 << 16
-"""Rows of evidence that are read at a time."""
+_ALONE: Final = {"use_threads": False}
+"""Tasks have a core each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,12 +120,17 @@ class SealedEvidence(Mapping[str, Table]):
     def __getitem__(self, kind: str) -> Table:
         return pa.concat_tables(map(_read, self._files[kind]))
 
-    def pieces(self, kind: str) -> Iterator[Table]:
-        """The same rows, some at a time."""
+    def pieces(self, kind: str, places: Collection[str]) -> Iterator[Table | LazyTable]:
+        """The rows of some folders (`EVENTS`, `RECORDS`), a row group at a time: of many rows, the
+        columns that are asked for."""
         for path in self._files[kind]:
-            with pq.ParquetFile(path) as file:
-                for batch in file.iter_batches(PIECE, use_threads=False):
-                    yield pa.Table.from_batches([batch])
+            if path.parent.name in places:
+                with pq.ParquetFile(path) as file:
+                    names = file.schema_arrow.names
+                    for group in range(file.num_row_groups):
+                        many = file.metadata.row_group(group).num_rows >= WORTH
+                        first = file.read_row_group(group, ORDER if many else names, **_ALONE)
+                        yield LazyTable(names, first, partial(_read_group, path, group))
 
     def __contains__(self, kind: object) -> bool:
         return kind in self._files  # without reading it
@@ -143,7 +151,7 @@ def rows_of(run: RunData) -> OperationRows:
 
 def _read_group(path: Path, group: int, columns: Sequence[str] | None) -> Table:
     with pq.ParquetFile(path) as file:
-        return file.read_row_group(group, columns=columns, use_threads=False)
+        return file.read_row_group(group, columns, **_ALONE)
 
 
 def _read(path: Path) -> Table:

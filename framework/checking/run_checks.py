@@ -22,9 +22,11 @@ import pyarrow.compute as pc
 from framework.checking.cuts import Cut, Rows, as_part, parts
 from framework.checking.keyed import OUTCOME_ARROW, Judged, Outcome, Row, failed, judged_together
 from framework.checking.reading import SealedEvidence, rows_of
+from framework.checking.sealing import EVENTS, RECORDS, parted
 from framework.checking.workers import by_reference_counts
 from framework.evidence.catalogue import KINDS, concrete
-from framework.evidence.kinds import DISK, Evidence
+from framework.evidence.kinds import Evidence
+from framework.evidence.lazy import LazyTable
 from framework.evidence.narrow import narrow
 from framework.evidence.rows import EvidenceRows
 from framework.evidence.run_events import WHOLE_RUN, FaultRecord, NemesisEvent, Part, RunEvents
@@ -184,7 +186,7 @@ def looked_at(run: RunData, checks: Sequence[RunCheck], part: Part = WHOLE_RUN) 
     return RunEvents(
         operations=sorted(operations, key=lambda each: each.index),
         observations=sorted(observations, key=lambda each: each.index),
-        evidence=evidence_of((kind, narrow(table)) for kind, table in evidence),
+        evidence=evidence_of(evidence),
         nemesis=[*map(_nemesis_event, run.nemesis.to_pylist())]
         if any(check.nemesis for check in checks)
         else (),
@@ -211,21 +213,19 @@ def evidence_for(checks: Iterable[RunCheck], evidence: Mapping[str, Table]) -> I
     on_disk = set(concrete(each for check in checks for each in check.disk))
     for name in sorted(evidence.keys() & KINDS.keys()):
         kind = KINDS[name]
-        if kind not in reported | on_disk:
-            continue
-        for table in _pieces(evidence, name):
-            own = table
-            if not (kind in reported and kind in on_disk):
-                from_disk = pc.equal(table.column("source"), DISK)
-                own = table.filter(from_disk if kind in on_disk else pc.invert(from_disk))
-            if len(own):
-                yield kind, own
+        wanted = (EVENTS, kind in reported), (RECORDS, kind in on_disk)
+        for table in _pieces(evidence, name, [place for place, looks in wanted if looks]):
+            yield kind, table
 
 
-def _pieces(evidence: Mapping[str, Table], kind: str) -> Iterator[Table]:
+def _pieces(
+    evidence: Mapping[str, Table], kind: str, places: Sequence[str]
+) -> Iterator[Table | LazyTable]:
+    """Where there are any, narrow."""
     if isinstance(evidence, SealedEvidence):
-        return evidence.pieces(kind)
-    return iter([evidence[kind]])
+        yield from evidence.pieces(kind, places)
+    elif places:
+        yield from (narrow(rows) for place, rows in parted(evidence[kind]) if place in places)
 
 
 def evidence_of(tables: Iterable[Rows]) -> EvidenceRows[Evidence]:

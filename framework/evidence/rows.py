@@ -17,12 +17,15 @@ import pyarrow.compute as pc
 
 from framework.evidence.columns import Column, as_column, stacked
 from framework.evidence.kinds import DISK, Evidence
+from framework.evidence.lazy import LazyTable
 from framework.evidence.schemas import rows_of
 
 Kind = TypeVar("Kind", bound=Evidence)
 T = TypeVar("T")
 Places: TypeAlias = npt.NDArray[np.int32]
 
+ORDER: Final = ("node", "incarnation", "seq", "source")
+"""The columns by which rows are put in order, and selected."""
 CHUNK: Final = 16_384
 """Rows that are objects at the same time, of each loop."""
 
@@ -34,7 +37,7 @@ class _Columns:
     as such, where they are made once."""
 
     kinds: Sequence[type[Evidence]]
-    tables: Sequence[pa.Table]
+    tables: Sequence[pa.Table | LazyTable]
     nodes: Sequence[str]
     table: npt.NDArray[np.int16]
     row: Places
@@ -72,7 +75,7 @@ class EvidenceRows(Sequence[Kind], Generic[Kind]):
 
     @classmethod
     def of_tables(
-        cls, tables: Iterable[tuple[type[Evidence], pa.Table]], *, kept: bool = False
+        cls, tables: Iterable[tuple[type[Evidence], pa.Table | LazyTable]], *, kept: bool = False
     ) -> "EvidenceRows[Evidence]":
         """All rows of the tables, each of some of one kind. Of one place, they keep the tables'
         order. `kept`: as objects, which are made now."""
@@ -169,7 +172,8 @@ class EvidenceRows(Sequence[Kind], Generic[Kind]):
         # By place, whatever the order here.
         for of_node in _runs(np.sort(self._places), own.node):
             lives = [self._of_places(part) for part in _runs(of_node, own.life)]
-            nodes[own.nodes[own.node[of_node[0]]]] = sorted(lives, key=lambda life: life[0].at_ns)
+            lives.sort(key=lambda life: int(life[:1].numbers("at_ns")[0]))
+            nodes[own.nodes[own.node[of_node[0]]]] = [*lives]
         return nodes
 
     def numbers(self, name: str) -> npt.NDArray[np.int64]:

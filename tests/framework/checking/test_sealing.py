@@ -3,19 +3,22 @@
 import json
 import os
 import shutil
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from framework.checking import reading, sealing
-from framework.checking.keyed import judged
+from framework.checking import reading, run_checks, sealing
+from framework.checking.cuts import cut_by_node, parts
+from framework.checking.keyed import Outcome, judged
 from framework.checking.reading import (
     Place,
     SealedEvidence,
@@ -25,7 +28,7 @@ from framework.checking.reading import (
     read_unsealed,
     rows_of,
 )
-from framework.checking.run_checks import RunCheck, looked_at
+from framework.checking.run_checks import RunCheck, evidence_of, looked_at
 from framework.checking.runs import read_run
 from framework.checking.sealing import (
     SEALED,
@@ -42,6 +45,9 @@ from framework.checking.shares import ALL, Share, shares
 from framework.checking.stored import Held, spread
 from framework.evidence.catalogue import KINDS
 from framework.evidence.kinds import Booted, Elected, Evidence
+from framework.evidence.relations import relation
+from framework.evidence.rows import ORDER
+from framework.evidence.run_events import RunEvents
 from framework.evidence.schemas import schema
 from framework.history.reader import operations_of
 from framework.plugins.checker import RunInfo, Table
@@ -122,13 +128,64 @@ def test_what_is_sealed_is_what_was_written(run: Path) -> None:
         assert columns == [(each.name, each.type) for each in schema(KINDS[kind])]
 
 
-def test_evidence_is_read_in_pieces_too(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "PIECE", 3)
+def in_row_groups(run: Path, monkeypatch: pytest.MonkeyPatch, rows: int) -> SealedEvidence:
+    """What nodes left, with so many rows a group, each worth being read by column."""
+    monkeypatch.setattr(sealing, "_ROWS", rows)
+    monkeypatch.setattr(reading, "WORTH", 1)
+    write_evidence(read_run(run).info, run / SEALED)
     evidence = SealedRun("n/a", run / SEALED).evidence
     assert isinstance(evidence, SealedEvidence)
-    pieces = list(evidence.pieces("booted"))
+    return evidence
+
+
+def test_evidence_is_read_in_row_groups_too(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    evidence = in_row_groups(run, monkeypatch, 3)
+    pieces = list(evidence.pieces("booted", ["events", "records"]))
     assert [len(each) for each in pieces] == [3, 1]
-    assert pa.concat_tables(pieces).to_pylist() == evidence["booted"].to_pylist()
+    every = [each.take(pa.array(range(len(each)))) for each in pieces]
+    assert pa.concat_tables(every).to_pylist() == evidence["booted"].to_pylist()
+    assert list(evidence.pieces("booted", ["records"])) == []
+
+
+def test_of_evidence_those_columns_are_read_that_a_rule_asks_for(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And all of them for what a finding cites, of the row group that has it."""
+    in_row_groups(run, monkeypatch, 3)
+    asked = list[tuple[str, int, Any]]()
+    real = reading._read_group
+
+    def read(path: Path, group: int, columns: Any) -> Table:
+        asked.append((path.name, group, tuple(columns)))
+        return real(path, group, columns)
+
+    monkeypatch.setattr(reading, "_read_group", read)
+    monkeypatch.setattr(run_checks, "MOST_OBJECTS", 0)
+    events = looked_at(SealedRun("n/a", run / SEALED), [RunCheck(never, evidence=[Booted])])
+    boots = relation(events.of(Booted), "node", "replica_id")
+    assert len(boots.where(replica_id=1)) == 2
+    assert asked == [("booted.0.parquet", group, ("replica_id",)) for group in (0, 1)]
+    asked.clear()
+    (last,) = boots.objects(np.array([3]))
+    assert (last.node, last.seq, last.ref) == ("c2", 1, "nodes/c2/events.jsonl:2")
+    [(_, group, names)] = asked
+    assert group == 1 and "ref" in names and not {"replica_id", *ORDER} & set(names)
+
+
+def test_parts_of_a_run_ask_for_columns_too(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    evidence = in_row_groups(run, monkeypatch, 3)
+    seen = Counter[str]()
+    for part in parts(3):
+        rows = ((Booted, each) for each in evidence.pieces("booted", ["events"]))
+        own = evidence_of(cut_by_node().of(part, rows))
+        assert all(part.has(each.node) for each in own)
+        assert own.numbers("seq").tolist() == [each.seq for each in own]
+        seen.update(each.node for each in own)
+    assert seen == {"c1": 2, "c2": 2}
+
+
+def never(events: RunEvents) -> Outcome:
+    raise AssertionError("it is not judged")
 
 
 def test_operations_are_read_by_column_too(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
