@@ -40,10 +40,29 @@ def test_a_key_of_many_is_as_it_was() -> None:
     assert len(joined) == len(keys)
     assert all(same(one, other) for one, other in zip(joined, keys, strict=True))
     assert [len(each) for each in joined[1:3]] == [len(SOUND), len(STEPS)]
-    with pytest.raises(IndexError):
-        joined[len(keys)]
+    for number in (len(keys), -1):
+        with pytest.raises(IndexError):
+            joined[number]
     assert same(EncodedKeys.of([NOT_PLACED])[0], SOUND), "a log that says nothing"
-    assert len(EncodedKeys.of([])) == 0 and decide_small(EncodedKeys.of([])) == []
+    none = EncodedKeys.of([])
+    assert len(none) == len(none.call) == 0 and decide_small(none) == []
+
+
+def test_of_a_single_key_nothing_is_copied() -> None:
+    joined = EncodedKeys.of([PLACED])
+    assert same(joined[0], PLACED)
+    assert joined.only(np.array([0])) is joined
+    for name in COLUMNS:
+        assert np.shares_memory(getattr(joined, name), getattr(PLACED, name))
+    assert all(map(same, EncodedKeys.of([SOUND, WRONG]), [SOUND, WRONG]))
+
+
+def test_places_are_kept_where_there_are_some() -> None:
+    assert EncodedKeys.of([SOUND, WRONG]).place is None
+    joined = EncodedKeys.of([SOUND, PLACED, WRONG]).only(np.array([1, 2]))
+    assert all(map(same, joined, [PLACED, WRONG])) and len(joined) == 2
+    rows = np.array([0])
+    assert same(PLACED.take(rows), replace(SOUND.take(rows), place=np.array([4])))
 
 
 def test_some_of_the_keys() -> None:
