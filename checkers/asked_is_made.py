@@ -9,7 +9,8 @@ create is one step; a broker's cache may lag, and has to show all once the clust
 No operation makes a topic grow. Some give partitions other replicas: each such change of the log is
 one that somebody asked for, each wish that was granted is there, and once the cluster has settled
 partitions are where the last ones wanted them. Some raise the level of a feature: no level falls,
-and in the end nodes tell what was granted. Some change configurations, of topics and of brokers:
+and in the end nodes tell what was granted. Where levels may be lowered, too, the log has those that
+were asked for, and nodes tell what it has. Some change configurations, of topics and of brokers:
 the log has those that were acknowledged, and no others than were asked for, and in the end each
 setting is what a change asked for, or the create, that may have been the last one. Some take a
 broker off the cluster: each record of that is one that somebody asked for, each that was granted
@@ -41,6 +42,8 @@ from checkers.folds.disk_logs import DISK_KINDS
 from checkers.folds.dry_runs import came_to_nothing, tried_by_name, would_make
 from checkers.folds.elected import ELECT, elected, hardly_asked
 from checkers.folds.levels import FEATURES, UPDATE, levels_kept
+from checkers.folds.lowered_levels import levels_made, levels_told
+from checkers.folds.lowered_levels import wishes_of as levels_wished
 from checkers.folds.reassigned import (
     MOVES,
     Wishes,
@@ -56,9 +59,9 @@ from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import Change
-from framework.evidence.run_events import RunEvents, settled, unshown
+from framework.evidence.run_events import RunEvents, settled, unable, unshown
 from framework.history.pairing import Operation
-from framework.plugins.capabilities import REQUEST_IDS
+from framework.plugins.capabilities import FEATURE_LEVELS, LOWERED_LEVELS, REQUEST_IDS
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
 FS: Final = (
@@ -145,6 +148,26 @@ LEVELS: Final = Clause(
     because="two brokers, or one that was asked twice more",
     sources=(CLIENTS, LEDGER),
     blind="a level that nobody asked for",
+)
+LEVELS_MADE: Final = Clause(
+    name="levels-made",
+    says="Where levels of features may fall, the committed log sets one only as somebody asked "
+    "for, and not only tried, and has each that was granted, one behind the other",
+    compares="levels that were granted, and records that set one since brokers are there",
+    floor=2,
+    because="a wish, and what it made",
+    sources=(CLIENTS, DISKS, EVENTS),
+    blind="a wish that is carried out twice; the levels with which the cluster begins",
+)
+LEVELS_TOLD: Final = Clause(
+    name="levels-told",
+    says="Where levels of features may fall, a broker tells the level that the committed log has "
+    "at the offset that it names, and in the end the one that was asked for last",
+    compares="levels that brokers told of features that clients gave others",
+    floor=2,
+    because="one may be right by chance",
+    sources=(CLIENTS, LEDGER, DISKS, EVENTS),
+    blind="how far behind a broker is while the run goes on; what a broker does by a level",
 )
 
 CHANGED: Final = Clause(
@@ -240,6 +263,8 @@ CLAUSES: Final = (
     MOVED,
     ARRIVED,
     LEVELS,
+    LEVELS_MADE,
+    LEVELS_TOLD,
     CHANGED,
     BROKERS,
     UNREGISTERED,
@@ -303,7 +328,7 @@ def _judged(
     return {
         MOVED: moves_made(wishes, log),
         ARRIVED: _arrived(events, wishes) if agreed else NOTHING,
-        LEVELS: levels_kept(operations, agreed),
+        **_levels(events, log, agreed),
         CHANGED: by_the_log(log, changes, creates, once=_once(events)),
         BROKERS: by_brokers(operations, changes) if agreed else NOTHING,
         UNREGISTERED: taken_off(events, log),
@@ -311,6 +336,18 @@ def _judged(
         ELECTED: elected(events, log),
         TOLD: controller_reads(events, log),
     }
+
+
+def _levels(events: RunEvents, log: CommittedLog, agreed: bool) -> Mapping[Clause, Judgement]:
+    """Where the system lets them fall, the log says what they are to be."""
+    found: dict[Clause, Judgement] = {}
+    if not unable(events.plan, FEATURE_LEVELS):
+        found[LEVELS] = levels_kept(events.operations, agreed)
+    if not unable(events.plan, LOWERED_LEVELS):
+        wishes = levels_wished(events.operations)
+        found[LEVELS_MADE] = levels_made(log, wishes)
+        found[LEVELS_TOLD] = levels_told(events.operations, log, wishes, agreed=agreed)
+    return found
 
 
 def _once(events: RunEvents) -> bool:
@@ -343,8 +380,7 @@ def _no_occasion(
     found |= _below(_nothing_tried(events), (DRY, TOLD), seen)
     if why := hardly_asked(events.operations):
         found[ELECTED.name] = why
-    if asked.isdisjoint({FEATURES, UPDATE}):
-        found[LEVELS.name] = "nobody asked for levels of features"
+    found |= _no_levels(events, seen)
     if "describe-configs" not in asked:
         found[CONFIGURED.name] = "nobody asked how topics are configured"
     elif settled(events.nemesis) is not True:
@@ -384,6 +420,29 @@ def _nothing_moved(
     elif sum(bool(last_goals(own)) for own in wishes.values()) < ARRIVED.floor:
         found[ARRIVED.name] = "of hardly a partition is known where it was to be in the end"
     return _below(found, (MOVED, ARRIVED), seen)
+
+
+# --- levels of features -------------------------------------------------------------------
+
+
+def _no_levels(events: RunEvents, seen: Mapping[str, Count]) -> Mapping[str, Count]:
+    by_log = (LEVELS_MADE, LEVELS_TOLD)
+    if {each.f for each in events.operations}.isdisjoint({FEATURES, UPDATE}):
+        clauses = (LEVELS, *by_log)
+        return {each.name: "nobody asked for levels of features" for each in clauses}
+    found: dict[str, Count] = {}
+    if unable(events.plan, FEATURE_LEVELS):
+        found[LEVELS.name] = "levels of features may fall"
+    wishes = levels_wished(events.operations).values()
+    granted = sum(wish.operation.ok for own in wishes for wish in own)
+    if unable(events.plan, LOWERED_LEVELS):
+        found |= {each.name: "no level of a feature may fall" for each in by_log}
+    elif why := unshown(events.plan, Change):
+        found |= {each.name: why for each in by_log}
+    elif granted < LEVELS_MADE.floor:
+        few = {each.name: "hardly a level of a feature was granted" for each in by_log}
+        found |= _below(few, by_log, seen)
+    return found
 
 
 # --- configurations that are changed ------------------------------------------------------

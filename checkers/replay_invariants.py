@@ -414,7 +414,9 @@ class Fold:
         number = change.partition
         if (before := self.state.partitions.get(change.key)) is not None:
             yield from self._isr_change(change)
-            if not self._holds("replicas-change"):
+            if self._holds("replicas-change"):
+                yield from self._come(change, before)
+            else:
                 yield from self._steps(change, before)
             return
         if number != topic.partitions:
@@ -439,6 +441,12 @@ class Fold:
                 (),
             )
         yield from self._members(change, before, replicas)
+
+    def _come(self, change: PartitionCreated, before: Partition) -> Iterator[Found]:
+        """Whoever comes has to catch up first."""
+        if early := set(change.isr) & (set(change.replicas) - set(before.replicas)):
+            what = f"moves {_named(change.key)} to {sorted(early)}, and has them"
+            yield f"{what} in sync in the same step", ()
 
     def _steps(self, change: PartitionCreated, before: Partition) -> Iterator[Found]:
         """Other replicas (KIP-455). Those that come are added first; those that go, go once all

@@ -96,7 +96,9 @@ MOVE_EVERY_NS: Final = 1_500_000_000
 """Between two wishes for other replicas of a partition."""
 REPORT_EVERY_NS: Final = 2_500_000_000
 """Between two questions of what brokers tell of their replicas."""
-CANCEL_SHARE: Final = 0.15
+CANCEL_SHARE: Final = 0.8
+"""Of the wishes for the first partition that were granted: they are cancelled at once, while what
+they began is under way still."""
 FEWEST: Final = 2
 """Replicas to which a partition is moved that has more: an ISR of two stays possible."""
 ELECT_EVERY_NS: Final = 2_000_000_000
@@ -233,10 +235,11 @@ class Log(KafkaWorkload):
 
     def _followed(self, options: WorkloadOptions) -> Generator:
         """Where what was moved is, by the committed log, where the final reads of topics are of a
-        cache."""
+        cache. Twice, so that no read is the only one of a partition."""
         cached = topic_read(options) == "metadata" and COMMITTED_READ in options.capabilities
         names = self._options.names if cached and self._movable(options) else ()
-        return FinalReads(names=lambda: names, f="follow")
+        reads = FinalReads(names=lambda: names, f="follow")
+        return phases(reads, reads)
 
     def _keys(self) -> Sequence[str]:
         return self._options.keys
@@ -277,11 +280,12 @@ class LogOperations:
     """Endless. `positions`: how far each consumer is; `reading`: who has a fetch under way, for
     a consumer waits for one before it sends the next; `lost`: consumers whose position is no
     longer in the log; `topics`: those to create first. `brokers`: between which partitions are
-    moved, the next time at `move_at_ns`. `elects`: preferred leaders are elected, the next time at
-    `elect_at_ns`; `displaced`: partitions that may have another leader. `reporters`: those that are
-    asked of their replicas, the next time at `report_at_ns`, `reports` times so far. `begins`: up
-    to where each partition's records were to be deleted; `committed`: what of it was shown to be;
-    the next delete is at `delete_at_ns`."""
+    moved, the next time at `move_at_ns`; `wished`: who has a wish for the first one under way;
+    `cancels`: it was just granted, and is cancelled. `elects`: preferred leaders are elected, the
+    next time at `elect_at_ns`; `displaced`: partitions that may have another leader. `reporters`:
+    those that are asked of their replicas, the next time at `report_at_ns`, `reports` times so far.
+    `begins`: up to where each partition's records were to be deleted; `committed`: what of it was
+    shown to be; the next delete is at `delete_at_ns`."""
 
     options: LogOptions
     topics: Mapping[str, CreateTopic] = field(default_factory=dict)
@@ -291,6 +295,8 @@ class LogOperations:
     lost: frozenset[Reader] = frozenset()
     brokers: Sequence[int] = ()
     move_at_ns: int = 0
+    wished: Process | None = None
+    cancels: bool = False
     elects: bool = False
     elect_at_ns: int = 0
     displaced: frozenset[str] = frozenset()
@@ -328,18 +334,19 @@ class LogOperations:
         return op("create", key=missing, value=self.topics[missing].to_json())
 
     def _move(self, rng: random.Random, now_ns: int) -> Invocation | None:
-        """To as many replicas as the partition was made with, or one less, anywhere. Every other
-        partition is never cancelled: where a cancel may have been done by an attempt that nobody
-        knows of, nobody knows either where the partition is to be in the end."""
+        """To as many replicas as the partition was made with, or one less, anywhere. Only of the
+        first one moves are cancelled, which has more of them: where a cancel may have been done by
+        an attempt that nobody knows of, nobody knows either where the partition is to be in the
+        end."""
+        if self.cancels:
+            return op("reassign", key=self.options.keys[0], value=Reassign(None).to_json())
         if not self.brokers or now_ns < self.move_at_ns:
             return None
         most = min(self.options.replicas, len(self.brokers))
         replicas = rng.sample(self.brokers, rng.randint(min(FEWEST, most), most))
-        keys = self.options.keys
-        if rng.random() < CANCEL_SHARE:
-            return op("reassign", key=rng.choice(keys[::2]), value=Reassign(None).to_json())
-        wanted, key = tuple(replicas), rng.choice(keys)
-        return op("reassign", key=key, value=Reassign(wanted).to_json())
+        first, *others = self.options.keys
+        key = rng.choice((first, first, *others))
+        return op("reassign", key=key, value=Reassign(tuple(replicas)).to_json())
 
     def _elect(self, rng: random.Random, now_ns: int) -> Invocation | None:
         """Of a partition that may need it, or of any."""
@@ -418,7 +425,10 @@ class LogOperations:
                 reader = (chosen.value["consumer"], chosen.key)
                 after = replace(after, reading={**self.reading, chosen.process: reader})
             case "reassign":
-                after = replace(after, move_at_ns=now_ns + MOVE_EVERY_NS)
+                wish = chosen.key == self.options.keys[0] and not self.cancels
+                wished = chosen.process if wish else self.wished
+                at_ns = now_ns + MOVE_EVERY_NS
+                after = replace(after, move_at_ns=at_ns, wished=wished, cancels=False)
             case "elect":
                 after = replace(after, elect_at_ns=now_ns + ELECT_EVERY_NS)
             case "log-dirs" | "producers":
@@ -438,7 +448,8 @@ class LogOperations:
             exists = event.type == "ok" or event.asserts == PRESENT
             return replace(self, created=self.created | {event.key}) if exists else self
         if event.f in ("reassign", "elect"):
-            return replace(self, displaced=self._displaced(event))
+            after = replace(self, displaced=self._displaced(event))
+            return after._granted(context, event) if event.process == self.wished else after
         if event.process not in self.reading:
             return self
         reader = self.reading[event.process]
@@ -455,6 +466,11 @@ class LogOperations:
         if event.asserts == OUT_OF_RANGE:
             return replace(after, lost=self.lost | {reader})
         return replace(after, displaced=self._displaced(event))
+
+    def _granted(self, context: Context, event: Event) -> LogOperations:
+        """Or not: a wish for the first partition has ended."""
+        drawn = context.rng(self.taken).random() < CANCEL_SHARE
+        return replace(self, wished=None, cancels=event.type == "ok" and drawn)
 
     def _displaced(self, event: Event) -> frozenset[str]:
         """Where replicas were changed or a read failed another one than the first may lead, until

@@ -32,6 +32,7 @@ from framework.plugins.capabilities import (
     CONFIGS_AT_ANY_BROKER,
     DRY_RUNS,
     FEATURE_LEVELS,
+    LOWERED_LEVELS,
     TOPICS_ON_DEMAND,
 )
 from framework.plugins.options import need_positive
@@ -79,6 +80,18 @@ NEVER_MADE_SHARE: Final = 0.25
 run has made."""
 FEATURE_SHARE: Final = 0.06
 """Of all operations, where the system has levels of features: a few even in a short run."""
+ONLY_TRIED: Final = frozenset(
+    {
+        "metadata.version",
+        "kraft.version",
+        "transaction.version",
+        "eligible.leader.replicas.version",
+    }
+)
+"""Features by which rules of the metadata log, of quorums and of transactions go: where levels may
+fall nobody asks for others of these but in dry runs."""
+FREE_SHARE: Final = 0.6
+"""Of the wishes for levels where they fall, those for one of the others."""
 FEATURE_TYPES: Final = ("upgrade", "safe-downgrade", "unsafe-downgrade")
 WEIGHTS: Final = {"create": 6, "delete": 5, "describe": 6, "metadata": 3}
 READS: Final = frozenset({"describe", "metadata"})
@@ -121,7 +134,8 @@ class Topics(KafkaWorkload):
             options=self._options,
             weights=weights,
             configures=TOPIC_CONFIGS in options.capabilities,
-            feature_share=FEATURE_SHARE if FEATURE_LEVELS in options.capabilities else 0.0,
+            feature_share=FEATURE_SHARE if _has_levels(options) else 0.0,
+            lowers=LOWERED_LEVELS in options.capabilities,
             change_share=CHANGE_SHARE if CHANGING_CONFIGS in options.capabilities else 0.0,
             brokers=_changeable(options),
             anywhere=CONFIGS_AT_ANY_BROKER in options.capabilities,
@@ -131,7 +145,7 @@ class Topics(KafkaWorkload):
 
     def final_generator(self, options: WorkloadOptions) -> Generator:
         changeable = _changeable(options)
-        levels = brokers(options.nodes) if FEATURE_LEVELS in options.capabilities else []
+        levels = brokers(options.nodes) if _has_levels(options) else []
         tried = NEVER_MADE if DRY_RUNS in options.capabilities else ()
         return phases(
             *(op("features", node=node) for node in levels),
@@ -140,6 +154,10 @@ class Topics(KafkaWorkload):
             *(_final_configs(node, key) for node, key in changeable.items()),
             *(_final_configs(node, ALL_BROKERS) for node in changeable),
         )
+
+
+def _has_levels(options: WorkloadOptions) -> bool:
+    return not options.capabilities.isdisjoint({FEATURE_LEVELS, LOWERED_LEVELS})
 
 
 def _asked_of_controllers(options: WorkloadOptions) -> Sequence[str]:
@@ -184,7 +202,8 @@ class Name:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollingNames:
     """Endless. `next`: the number of the next name. `configures`: some creates do. `features`:
-    those that somebody told of, and the levels that they know. `brokers`: those that are
+    those that somebody told of, and the levels that they know. `lowers`: levels may fall.
+    `brokers`: those that are
     configured, name -> key; `anywhere`: by way of others. `asks`: what controllers are asked.
     `on_demand`: so many topics were made
     so, or were to be. `begun_ns`: when the first operation was
@@ -195,6 +214,7 @@ class RollingNames:
     configures: bool = False
     feature_share: float = 0.0
     features: tuple[Feature, ...] = ()
+    lowers: bool = False
     change_share: float = 0.0
     brokers: Mapping[str, str] = field(default_factory=dict)
     anywhere: bool = False
@@ -298,17 +318,14 @@ class RollingNames:
         """A question; or a wish for a level, most of them for one that can be had."""
         if not self.features or rng.random() < 0.3:
             return op("features")
-        feature = rng.choice(self.features)
-        if rng.random() < 0.85:
-            least = feature.lowest if feature.level is None else feature.level
-            value = UpdateFeature(level=rng.randint(least, feature.highest), type="upgrade")
-        else:
-            value = UpdateFeature(
-                level=rng.randint(feature.lowest - 1, feature.highest + 1),
-                type=rng.choice(FEATURE_TYPES),
-                dry=rng.random() < 0.25 or None,
-            )
+        feature = rng.choice(self._wished(rng))
+        value = _other_level(feature, rng) if self.lowers else _higher_level(feature, rng)
         return op("update-feature", key=feature.name, value=value.to_json())
+
+    def _wished(self, rng: random.Random) -> Sequence[Feature]:
+        """Those of which one is to have another level: where levels fall, mostly one that does."""
+        free = [each for each in self.features if each.name not in ONLY_TRIED]
+        return free if self.lowers and free and rng.random() < FREE_SHARE else self.features
 
     def _operation(self, name: str, rng: random.Random) -> Invocation:
         f = rng.choices(list(self.weights), weights=list(self.weights.values()))[0]
@@ -340,6 +357,30 @@ class RollingNames:
             for each in self.live
         )
         return replace(self, live=live)
+
+
+def _higher_level(feature: Feature, rng: random.Random) -> UpdateFeature:
+    if rng.random() < 0.85:
+        least = feature.lowest if feature.level is None else feature.level
+        return UpdateFeature(level=rng.randint(least, feature.highest), type="upgrade")
+    return _any_level(feature, rng, dry=rng.random() < 0.25)
+
+
+def _other_level(feature: Feature, rng: random.Random) -> UpdateFeature:
+    """Up or down, by what somebody told of it last."""
+    if feature.name in ONLY_TRIED:
+        return _any_level(feature, rng, dry=True)
+    if rng.random() < 0.85:
+        level = rng.randint(feature.lowest, feature.highest)
+        rises = level >= (feature.level or 0)
+        return UpdateFeature(level=level, type="upgrade" if rises else "safe-downgrade")
+    return _any_level(feature, rng, dry=rng.random() < 0.25)
+
+
+def _any_level(feature: Feature, rng: random.Random, *, dry: bool) -> UpdateFeature:
+    """Perhaps one that there is not."""
+    level = rng.randint(feature.lowest - 1, feature.highest + 1)
+    return UpdateFeature(level=level, type=rng.choice(FEATURE_TYPES), dry=dry or None)
 
 
 Ranges: TypeAlias = Mapping[str, tuple[int, int]]

@@ -5,7 +5,7 @@ one by a wish for it, or where somebody cancels what is under way: then it is wh
 before, without those that come.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -127,6 +127,36 @@ def ungranted(goals: Iterable[Goal], wishes: Wishes) -> tuple[int, list[Wish]]:
     return len(granted), [each for each in granted if each.goal not in had[str(each.operation.key)]]
 
 
+def undone(log: CommittedLog) -> Counter[str]:
+    """How often a record ended a move of each partition that the log has with the replicas from
+    before it: so does a cancel, and a move that was back there already."""
+    names: dict[str, str] = {}
+    origins: dict[str, Replicas | None] = {}
+    found = Counter[str]()
+    for change in log.records:
+        if isinstance(change, TopicCreated):
+            names[change.topic_id] = change.name
+        elif isinstance(change, PartitionCreated) and change.topic_id in names:
+            key = f"{names[change.topic_id]}/{change.partition}"
+            over = not (change.adding or change.removing)
+            found[key] += over and change.replicas == origins.get(key)
+            origins[key] = None if over else _without(change.replicas, change.adding)
+    return found
+
+
+def uncancelled(log: CommittedLog, wishes: Wishes) -> tuple[int, list[Wish]]:
+    """Likewise of cancels: each is a record of its own, for who is told that there was nothing to
+    cancel is not answered ok. Those that came last are without one."""
+    made = undone(log)
+    granted = {
+        key: [each for each in own if each.operation.ok and each.goal is None]
+        for key, own in wishes.items()
+        if key in made
+    }
+    lacking = [each for key, own in granted.items() for each in own[made[key] :]]
+    return sum(map(len, granted.values())), lacking
+
+
 def moves_made(wishes: Wishes, log: CommittedLog) -> tuple[int, list[Finding]]:
     """How many changes of replicas and granted wishes were held against each other, and what is
     wrong: what nobody asked for, and in a log without a gap what was granted and is not there."""
@@ -144,6 +174,7 @@ def moves_made(wishes: Wishes, log: CommittedLog) -> tuple[int, list[Finding]]:
     if log.gap is not None:
         return compared, found
     granted, missing = ungranted(made, wishes)
+    cancelled, lacking = uncancelled(log, wishes)
     found += [
         finding(
             f"operation {wish.operation.index} was granted replicas {list(wish.goal or ())} of "
@@ -153,7 +184,16 @@ def moves_made(wishes: Wishes, log: CommittedLog) -> tuple[int, list[Finding]]:
         )
         for wish in missing
     ]
-    return compared + granted, found
+    found += [
+        finding(
+            f"operation {wish.operation.index} was granted that the move of {wish.operation.key} "
+            "is cancelled, and the log does not have that, or not so often",
+            [wish.operation],
+            by=[EVENTS],
+        )
+        for wish in lacking
+    ]
+    return compared + granted + cancelled, found
 
 
 # --- in the end ---------------------------------------------------------------------------

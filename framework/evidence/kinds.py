@@ -232,7 +232,7 @@ class LogRules(Evidence):
     shrinking-raises-leader-epoch: so does an ISR that loses a member under one leader.
     eligible-leaders: eligible leader replicas are kept (KIP-966), and an ISR may be empty.
     configured-after-creation: a topic is there before its configuration is. replicas-change: those
-    of a partition may, in any way; else by the steps of KIP-455.
+    of a partition may, but who comes is in sync later; else by the steps of KIP-455.
     """
 
     kind: ClassVar[str] = "log-rules"

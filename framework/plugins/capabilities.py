@@ -16,6 +16,7 @@ REASSIGNMENTS: Final = "partition-reassignments"
 ELECTIONS: Final = "preferred-elections"
 KEPT_LOG_STARTS: Final = "kept-log-starts"
 FEATURE_LEVELS: Final = "feature-levels"
+LOWERED_LEVELS: Final = "lowered-feature-levels"
 CHANGING_CONFIGS: Final = "changing-configs"
 CONFIGS_AT_ANY_BROKER: Final = "configs-at-any-broker"
 TOPICS_ON_DEMAND: Final = "topics-on-demand"
@@ -47,6 +48,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     CONFIGS_AT_ANY_BROKER: "changes of a broker's configuration that every other one takes, too",
     TOPICS_ON_DEMAND: "topics that are made where a client asks for one that is not there",
     FEATURE_LEVELS: "features whose levels administrators raise, and never lower",
+    LOWERED_LEVELS: "features whose levels administrators raise and lower",
     UNFORCED: "data that it leaves to the operating system to write to the disk",
     FORMATTED_DISKS: "nodes that start with an empty disk once it is formatted",
     CHANGING_VOTERS: "voters that administrators add and remove while the cluster runs",

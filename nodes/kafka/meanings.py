@@ -112,7 +112,8 @@ MEANINGS: Final = (
             ErrorCode.ineligible_replica,
         ),
         "epochs and versions are looked at before records are made",
-        "`ReplicationControlManager`, `ClusterControlManager`, `Partition`",
+        "`ReplicationControlManager`, `ClusterControlManager`, `FeatureControlManager`, "
+        "`Partition`",
     ),
     Meaning(
         (

@@ -56,6 +56,9 @@ class LogStory(Story):
         epoch = self.epochs[broker] if epoch is None else epoch
         return self.record("UnregisterBrokerRecord", broker_id=broker, broker_epoch=epoch)
 
+    def feature(self, name: str, level: int) -> int:
+        return self.record("FeatureLevelRecord", name=name, feature_level=level)
+
     def brokers(self, *ids: int) -> None:
         for broker in ids:
             self.register(broker)

@@ -99,9 +99,6 @@ class RuledStory(LogStory):
     def forget(self, topic: str | None = "t") -> int:
         return self.record("Forgotten", topic=topic)
 
-    def feature(self, name: str, level: int) -> int:
-        return self.record("FeatureLevelRecord", name=name, feature_level=level)
-
     def of_all_brokers(self, name: str, value: str | None) -> int:
         return self.record(
             "ConfigRecord", resource_type=4, resource_name="", name=name, value=value

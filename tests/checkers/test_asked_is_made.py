@@ -39,7 +39,8 @@ APART = ("unregistered", "untold")
 """Clauses that are not about topics."""
 TRIED = ("dry-runs", "controllers")
 """Clauses of what controllers are asked."""
-STILL = ("moves", "moved", "levels", "changes", "broker-configurations", *APART, "elected", *TRIED)
+LEVELS = ("levels", "levels-made", "levels-told")
+STILL = ("moves", "moved", *LEVELS, "changes", "broker-configurations", *APART, "elected", *TRIED)
 """Clauses of which there is nothing to say where nobody asked for more than topics."""
 PLACED = {"assignment": [[5, 4], [4, 5]]}
 
@@ -157,11 +158,15 @@ def moved() -> LogStory:
         needless(story, "m/0")
         changes(story)
         tried(story)
+        story.brokers(7)
+        raised(story, 1)
+        raised(story, 2)
 
     story = clean(during)
     ends(story)
     for epoch, level in ((3, 1), (5, 1), (7, 2)):
         shows_level(story, level, epoch)
+    shows_level(story, 2, story.offset - 1, "g")
     looked(story, "m/1")
     looked(story)
     shows(story, [6, 5])
@@ -169,6 +174,14 @@ def moved() -> LogStory:
     serves(story)
     goes(story)
     return story
+
+
+def raised(story: LogStory, level: int) -> None:
+    """g is asked to have that level, has it, and is told to."""
+    asked = asks_level(story, level, ends=False)
+    at = story.feature("g", level)
+    story.complete(asked, "ok")
+    shows_level(story, level, at, "g")
 
 
 def tried(story: LogStory) -> None:
@@ -246,10 +259,17 @@ def lists(story: Story, node: str, *brokers: int, **more: Any) -> Operation:
     return story.op("list-brokers", None, None, {"brokers": there}, node=node, **more)
 
 
-def clean(then: Callable[[LogStory], None] = lambda story: None) -> LogStory:
+def nothing(story: LogStory) -> None:
+    """That is all."""
+
+
+def clean(
+    then: Callable[[LogStory], None] = nothing, begins: Callable[[LogStory], None] = nothing
+) -> LogStory:
     """One by numbers, that is deleted and made anew otherwise; one by assignment; one whose create
     has no answer. A cache lags, and may show a part."""
     story = LogStory(readers=("c1",))
+    begins(story)
     reported = {"num_partitions": 2, "replication_factor": 2, "configs": ASKED["configs"]}
     lost = story.invoke("create", "lost", {"partitions": 1, "replication": 1})
     logged(story, "t", TOPIC, *MADE, retention_ms="60000")
@@ -419,8 +439,20 @@ def raises(story: Story, level: int, dry: bool | None = None, **more: Any) -> Op
     return story.op("update-feature", "f", value, None, **more)
 
 
+def asks_level(story: Story, level: int, ends: bool = True, **more: Any) -> Any:
+    """Of g, up or down."""
+    value = {"level": level, "type": "safe-downgrade", **more}
+    invoked = story.invoke("update-feature", "g", value)
+    return story.complete(invoked, "ok") if ends else invoked
+
+
+ONLY_RISE = ["evidence:applied", "feature-levels"]
+FALL = ["evidence:applied", "lowered-feature-levels"]
+
+
 def leveled() -> LogStory:
-    """A level is raised, which one broker tells late; what is refused or tried changes nothing."""
+    """A level is raised, which one broker tells late; what is refused or tried changes nothing.
+    None falls by what the system promises."""
 
     def during(story: LogStory) -> None:
         shows_level(story, None, 1)
@@ -435,15 +467,109 @@ def leveled() -> LogStory:
         shows_level(story, 1, 5, "other")
 
     story = clean(during)
+    story.plan = {**story.plan, "capabilities": ONLY_RISE}
     shows_level(story, 2, 8)
     shows_level(story, 2, 8)
     return story
 
 
-def test_levels_that_rise_are_accepted() -> None:
-    outcome = asked_is_made(leveled().run_events())
+def lowered() -> LogStory:
+    """By a system whose levels fall. The cluster begins with g at 1; that goes up and down, and
+    what has no answer takes effect late, and twice, as who forwards it asks again. What is refused,
+    tried, or asked for as it is already changes nothing."""
+
+    def during(story: LogStory) -> None:
+        asks_level(story, 0, dry=True)
+        late = asks_level(story, 0, ends=False)
+        shows_level(story, 1, 2, "g")
+        raised(story, 2)
+        asks_level(story, 2)
+        refused = asks_level(story, 3, ends=False)
+        story.complete(refused, "fail", error="INVALID_UPDATE_VERSION")
+        at = story.feature("g", 0)
+        shows_level(story, None, at, "g")
+        shows_level(story, 2, at - 1, "g")
+        raised(story, 1)
+        story.complete(late, "info", error="CLIENT_TIMED_OUT")
+        story.feature("g", 0)
+        story.feature("g", 0)
+        raised(story, 1)
+        shows_level(story, None, 10**6, "g")  # what nobody knows
+
+    story = clean(during, begins=begun)
+    story.plan = {**story.plan, "capabilities": FALL}
+    shows_level(story, 1, story.offset - 1, "g")
+    shows_level(story, None, story.offset - 1, "other")
+    return story
+
+
+def begun(story: LogStory) -> None:
+    """Nobody asked for how a cluster begins."""
+    story.feature("g", 2)
+    story.feature("g", 1)
+    story.brokers(4)
+
+
+def test_levels_that_fall_as_they_were_asked_to_are_accepted() -> None:
+    outcome = asked_is_made(lowered().run_events())
     assert_valid(outcome)
-    assert outcome.clauses["levels"] == 4
+    assert outcome.clauses["levels-made"] == 4 + 6, "granted, and records since brokers are there"
+    assert outcome.clauses["levels-told"] == 7
+    assert outcome.clauses["levels"] == "levels of features may fall"
+
+
+@PLANTED.violation("sets g to level 3", "nobody had asked for that", on=lowered)
+def a_level_that_was_only_tried(story: LogStory) -> None:
+    asks_level(story, 3, dry=True)
+    story.feature("g", 3)
+
+
+@PLANTED.violation("sets h to level 1", "nobody had asked for that", on=lowered)
+def a_level_of_a_feature_that_nobody_named(story: LogStory) -> None:
+    story.feature("h", 1)
+
+
+@PLANTED.violation("was granted level 3 of g", "the log does not have that", on=lowered)
+def a_level_that_was_granted_and_not_made(story: LogStory) -> None:
+    asks_level(story, 3)
+
+
+@PLANTED.violation("was granted level 2 of g", "behind what had been granted", on=lowered)
+def a_level_that_was_granted_again_and_not_made_again(story: LogStory) -> None:
+    """The log has it, but before the one that it must follow."""
+    asks_level(story, 2)
+
+
+@PLANTED.violation("tells level 2 of g", "the log has 1 at offset", on=lowered)
+def a_level_that_is_told_and_that_the_log_has_not(story: LogStory) -> None:
+    shows_level(story, 2, story.offset - 1, "g")
+
+
+@PLANTED.violation("tells level 0 of g", "the log has 2 at offset 0", on=lowered)
+def a_level_that_is_told_of_another_place(story: LogStory) -> None:
+    shows_level(story, None, 0, "g")
+
+
+@PLANTED.violation("tells level 1 of new", "the log has 0", on=lowered)
+def a_level_that_is_granted_and_told_and_nowhere_else(story: LogStory) -> None:
+    story.op("update-feature", "new", {"level": 1, "type": "upgrade"}, None)
+    shows_level(story, 1, story.offset - 1, "new")
+
+
+@PLANTED.violation("tells level 2 of g", "in the end, not 0 or 1", on=lowered)
+def a_broker_that_stays_behind(story: LogStory) -> None:
+    """What it tells is what the log had."""
+    shows_level(story, 2, 0, "g")
+
+
+def test_of_a_log_of_which_a_part_is_missing_only_what_it_has_is_judged() -> None:
+    story = lowered()
+    a_level_that_was_granted_and_not_made(story)
+    story.offset += 1
+    story.feature("g", 3)
+    assert asked_is_made(story.run_events()).findings == []
+    a_level_of_a_feature_that_nobody_named(story)
+    assert asked_is_made(story.run_events()).findings == []
 
 
 def test_changes_of_configurations_are_accepted() -> None:
@@ -738,7 +864,9 @@ def a_level_that_is_forgotten(story: Story) -> None:
 
 def levels_in(plant: Callable[[LogStory], None]) -> list[str]:
     """What is found where that happens before the final phase."""
-    return [each.message for each in asked_is_made(clean(plant).run_events()).findings]
+    story = clean(plant)
+    story.plan = {**story.plan, "capabilities": ONLY_RISE}
+    return [each.message for each in asked_is_made(story.run_events()).findings]
 
 
 def at_once(story: LogStory) -> None:
@@ -924,7 +1052,7 @@ def records_of_a_topic_that_a_lost_create_made(story: LogStory) -> None:
 def test_moves_that_were_asked_for_are_accepted() -> None:
     outcome = asked_is_made(moved().run_events())
     assert_valid(outcome)
-    assert outcome.figures["moves"] == 7
+    assert outcome.figures["moves"] == 8
     assert outcome.figures["moved"] == 2
 
 
@@ -963,6 +1091,36 @@ def cancelled_to_what_was_not_there_before(story: LogStory) -> None:
 def wish_that_was_granted_and_forgotten(story: LogStory) -> None:
     wish(story, [5, 4])
     story.record("NoOpRecord")
+
+
+@PLANTED.violation("was granted that the move of m/1 is cancelled", "or not so often")
+def cancel_that_was_granted_and_forgotten(story: LogStory) -> None:
+    wish(story, None, 1)
+    story.record("NoOpRecord")
+
+
+@PLANTED.violation("was granted that the move of m/0 is cancelled", "the log does not have that")
+def cancel_of_a_move_that_goes_on(story: LogStory) -> None:
+    """It ends where the wish wanted it."""
+    wish(story, [4, 5])
+    move(story, [4, 5, 6], isr=[5, 6], adding_replicas=[4], removing_replicas=[6])
+    wish(story, None)
+    move(story, [4, 5], rises=True)
+
+
+def test_a_cancel_may_find_the_partition_where_it_was_before() -> None:
+    """A wish had it go back there already; then the cancel changes no goal. One that found nothing
+    needs no record."""
+    story = clean(moves)
+    wish(story, [6, 4])
+    move(story, [6, 4, 5], isr=[5, 6], adding_replicas=[4], removing_replicas=[5])
+    wish(story, [6, 5])
+    move(story, [6, 5, 4], isr=[5, 6], adding_replicas=[4], removing_replicas=[4])
+    wish(story, None)
+    move(story, [6, 5])
+    wish(story, None, type="info", error="NO_REASSIGNMENT_IN_PROGRESS")
+    wish(story, None, type="fail", error="NO_REASSIGNMENT_IN_PROGRESS")
+    assert asked_is_made(story.run_events()).findings == []
 
 
 @PLANTED.violation("m/0 is on [6, 5] in the end", "for [4, 5]")

@@ -1014,6 +1014,21 @@ DIFFERENCES: dict[str, tuple[Any, dict[tuple[str, int, int], str]]] = {
         lambda story: story.reassign([4, 5, 6, 7], [4, 5, 6], eligible=None),
         dict.fromkeys(VERSIONS, ""),
     ),
+    "replicas come, and are in sync later": (
+        lambda story: (
+            story.brokers(7),
+            story.reassign([4, 5, 6, 7], [4, 5, 6], eligible=None),
+            story.reassign([4, 5, 6, 7], [4, 5, 6, 7], eligible=None),
+        ),
+        dict.fromkeys(VERSIONS, ""),
+    ),
+    "replicas come, and are in sync at once": (
+        lambda story: (
+            story.brokers(7),
+            story.reassign([4, 5, 6, 7], [4, 5, 6, 7], eligible=None),
+        ),
+        dict.fromkeys(VERSIONS, "to [7], and has them in sync in the same step"),
+    ),
     "replicas come, and no version tells": (
         lambda story: story.reassign([4, 5, 6, 7], [4, 5, 6], partition_epoch=0, eligible=None),
         dict.fromkeys(VERSIONS, "raises the version"),

@@ -3,8 +3,8 @@
 import datetime
 from typing import Final
 
-from kio.schema.api_versions.v3.request import ApiVersionsRequest
-from kio.schema.api_versions.v3.response import ApiVersionsResponse
+from kio.schema.api_versions.v4.request import ApiVersionsRequest
+from kio.schema.api_versions.v4.response import ApiVersionsResponse
 from kio.schema.update_features.v1 import request as update
 from kio.schema.update_features.v1 import response as updated
 from kio.static.primitive import i8, i16, i32Timedelta
@@ -42,7 +42,8 @@ def update_answer(invocation: Invocation, response: updated.UpdateFeaturesRespon
 
 
 def features_request(invocation: Invocation) -> ApiVersionsRequest:
-    """What any client asks first."""
+    """What any client asks first; before version 4 it is not told of features that may have none
+    (KAFKA-17492)."""
     return ApiVersionsRequest(client_software_name="harness", client_software_version="1")
 
 

@@ -189,6 +189,32 @@ DEFECTS: Final[Mapping[str, Defect]] = {
         time_limit_s=10,
         found_by=frozenset({"asked-is-made"}),
     ),
+    "levels-only-answer": Defect(
+        breaks="levels of features are granted, and there is no record of them",
+        promise="KIP-584: a feature's level is a FeatureLevelRecord",
+        workload="topics",
+        time_limit_s=10,
+        found_by=frozenset({"asked-is-made"}),
+    ),
+    "move-at-once": Defect(
+        breaks="a move ends at once, with new replicas that are called in sync and have nothing",
+        promise="KIP-455: a move ends once the new replicas are in sync",
+        workload="log:elections=false",
+        found_by=frozenset({"replay-invariants", "kafka-log", "partition-data"}),
+    ),
+    "old-replicas-stay": Defect(
+        breaks="a move adds the new replicas, and removes none of those from before",
+        promise="KIP-455: a partition has the replicas that were asked for, and no others",
+        workload="log",
+        found_by=frozenset({"asked-is-made"}),
+    ),
+    "cancel-only-answers": Defect(
+        breaks="a cancel of a move is acknowledged, and the move goes on",
+        promise="KIP-455: a move that is cancelled is undone",
+        workload="log",
+        time_limit_s=20,
+        found_by=frozenset({"asked-is-made"}),
+    ),
     "snapshot-without-topics": Defect(
         breaks="snapshots of the metadata leave out the topics",
         promise="KIP-630: a snapshot stands for all records below its end",

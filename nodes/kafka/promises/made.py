@@ -9,6 +9,7 @@ from framework.plugins.capabilities import (
     CHANGING_VOTERS,
     DRY_RUNS,
     ELECTIONS,
+    LOWERED_LEVELS,
     MEMBER_EPOCHS,
     REASSIGNMENTS,
     REPLICA_READS,
@@ -231,6 +232,17 @@ _TOPICS: Final = (
         source="KIP-460; ReplicationControlManager.electLeader",
         capabilities=frozenset({ELECTIONS}),
         clauses=of("asked-is-made", "elected"),
+    ),
+    Promise(
+        name="changing-feature-levels",
+        says="Administrators give a feature another level, up or down, by a record of the metadata "
+        "log, and brokers tell the level that the log has where they name its offset",
+        source="KIP-584, KIP-1022; FeatureControlManager.updateFeatures, "
+        "KRaftMetadataCache.features",
+        asked=Bounds(since="4.0"),
+        bounded_by="4.0.0, not 3.9.1, has a feature by which no rule goes (asked by ApiVersions 4)",
+        capabilities=frozenset({LOWERED_LEVELS}),
+        clauses=of("asked-is-made", "levels-made", "levels-told"),
     ),
     Promise(
         name="partition-reassignments",

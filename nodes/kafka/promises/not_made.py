@@ -118,7 +118,7 @@ _CONTROL_PLANE: Final = (
         why="done otherwise",
         instead="administrators may lower them",
         source="KIP-584",
-        so="nobody asks for other levels",
+        so="the log says what they are to be (`levels-made`, `levels-told`)",
         capabilities=frozenset({FEATURE_LEVELS}),
         clauses=of("asked-is-made", "levels"),
     ),

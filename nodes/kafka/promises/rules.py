@@ -40,11 +40,11 @@ RULES: Final = (
     ),
     Promise(
         name="replicas-change",
-        says="Replicas of a partition may be others, in any way",
+        says="Replicas of a partition may be others; who comes is in sync by a later record",
         source="KIP-455; ReplicationControlManager.alterPartitionReassignments",
         clauses=_PARTITIONS,
         rule=HeldRule(rule="replicas-change"),
-        wrong="-",
+        wrong="who comes is in sync at once",
     ),
     Promise(
         name="moved-before-fencing",

@@ -47,6 +47,7 @@ BEFORE_3_6: Final = {"shrinking-raises-leader-epochs"}
 FROM_3_5: Final = {"member-epochs"}
 FROM_3_7: Final = FROM_3_5 | {"told-controllers", "asked-controllers"}
 FROM_3_9: Final = FROM_3_7 | {"extra-brokers"}
+FROM_4_0: Final = FROM_3_9 | {"lowered-feature-levels"}
 HAVE: Final[Mapping[str, set[str]]] = {
     "3.3.2": OF_ALL | BEFORE_3_6,
     "3.4.1": OF_ALL | BEFORE_3_6,
@@ -59,11 +60,11 @@ HAVE: Final[Mapping[str, set[str]]] = {
     "3.7.1": OF_ALL | FROM_3_7,
     "3.8.1": OF_ALL | FROM_3_7,
     "3.9.1": OF_ALL | FROM_3_9,
-    "4.0.0": OF_ALL | FROM_3_9,
-    "4.0.1": OF_ALL | FROM_3_9,
-    "4.1.0": OF_ALL | FROM_3_9,
-    "4.1.1": OF_ALL | FROM_3_9,
-    "4.2.0": OF_ALL | FROM_3_9,
+    "4.0.0": OF_ALL | FROM_4_0,
+    "4.0.1": OF_ALL | FROM_4_0,
+    "4.1.0": OF_ALL | FROM_4_0,
+    "4.1.1": OF_ALL | FROM_4_0,
+    "4.2.0": OF_ALL | FROM_4_0,
 }
 """As they were when no table said so, and data that brokers leave to the operating system."""
 

@@ -1,0 +1,155 @@
+"""Levels of features that rise and fall (KIP-584): what the log made of what was asked for, and
+what brokers tell of that.
+
+A feature's level is a register, as a configuration's setting is (`configured`); 0: none. The
+records before any broker is registered are how the cluster began.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Final, TypeAlias
+
+from checkers.folds.committed_log import CommittedLog
+from checkers.folds.configured import Write, Writes, last_writes, may_be, unmade
+from checkers.folds.levels import FEATURES, UPDATE
+from checkers.folds.values import features, update_feature
+from framework.checking.findings import finding
+from framework.evidence.changes import BrokerRegistered, FeatureSet
+from framework.history.pairing import FINAL, Operation
+from framework.plugins.checker import EVENTS, Finding
+
+NONE: Final = "0"
+Judged: TypeAlias = tuple[int, list[Finding]]
+
+
+def wishes_of(operations: Iterable[Operation]) -> Writes:
+    """By feature: not those that were refused, nor those that were only to be tried."""
+    found: dict[str, list[Write]] = defaultdict(list)
+    for each in operations:
+        if each.f == UPDATE and not each.failed and not update_feature(each).get("dry"):
+            found[str(each.key)].append(Write(each, str(update_feature(each)["level"])))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """Of one feature. `first`: the level with which the cluster began; `sets`: the records that
+    set it since, and when somebody had applied each; `levels`: all that it had, from which offset
+    on."""
+
+    first: str
+    sets: Sequence[tuple[FeatureSet, int]]
+    levels: Sequence[tuple[int, str]]
+
+    def at(self, offset: int) -> str:
+        """With all records up to that one, and it."""
+        place = bisect_right(self.levels, offset, key=itemgetter(0))
+        return self.levels[place - 1][1] if place else NONE
+
+
+NEVER: Final = Course(NONE, (), ())
+"""Of a feature that the log does not have."""
+
+
+def courses_of(log: CommittedLog) -> Mapping[str, Course]:
+    """Of the features that the log has."""
+    first: dict[str, str] = defaultdict(lambda: NONE)
+    sets: dict[str, list[tuple[FeatureSet, int]]] = defaultdict(list)
+    levels: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    begun = False
+    for change, by_ns in zip(log.records, log.by_ns, strict=True):
+        begun = begun or isinstance(change, BrokerRegistered)
+        if not isinstance(change, FeatureSet):
+            continue
+        levels[change.name].append((change.offset, str(change.level)))
+        if begun:
+            sets[change.name].append((change, by_ns))
+        else:
+            first[change.name] = str(change.level)
+    return {name: Course(first[name], sets[name], own) for name, own in levels.items()}
+
+
+# --- by the log ---------------------------------------------------------------------------
+
+
+def levels_made(log: CommittedLog, wishes: Writes) -> Judged:
+    """How many records and granted wishes were held against each other, and what is wrong: what
+    nobody asked for, and in a log without a gap what was granted and is not there."""
+    courses = courses_of(log)
+    compared = sum(len(course.sets) for course in courses.values())
+    found = [
+        finding(
+            f"the record at offset {record.offset} sets {record.name} to level {record.level}, and "
+            "nobody had asked for that",
+            [wish.operation for wish in wishes.get(record.name, ())],
+            [record],
+        )
+        for course in courses.values()
+        for record, by_ns in course.sets
+        if not _asked(record, by_ns, wishes.get(record.name, ()))
+    ]
+    if log.gap is not None or not log.records:
+        return compared, found
+    for name, own in wishes.items():
+        course = courses.get(name, NEVER)
+        held = [course.first, *(str(record.level) for record, _ in course.sets)]
+        compared += sum(wish.operation.ok for wish in own)
+        found += [
+            finding(
+                f"operation {wish.operation.index} was granted level {wish.value} of {name}, and "
+                "the log does not have that behind what had been granted before",
+                [wish.operation],
+                by=[EVENTS],
+            )
+            for wish in unmade(own, held)
+        ]
+    return compared, found
+
+
+def _asked(record: FeatureSet, by_ns: int, wishes: Iterable[Write]) -> bool:
+    """As often as one likes: who forwards a request may do so again."""
+    level = str(record.level)
+    return any(wish.value == level and wish.operation.began_ns <= by_ns for wish in wishes)
+
+
+# --- by brokers ---------------------------------------------------------------------------
+
+
+def levels_told(
+    operations: Iterable[Operation], log: CommittedLog, wishes: Writes, *, agreed: bool
+) -> Judged:
+    """How many levels brokers told of what clients had asked to change; and what they told
+    otherwise than the log has it, as of the offset that they named, and in the end, once the
+    cluster has settled (`agreed`), otherwise than was asked for last."""
+    courses, compared, found = courses_of(log), 0, list[Finding]()
+    for read in operations:
+        if read.f != FEATURES or not read.ok or not isinstance(read.result, dict):
+            continue
+        for name, level, epoch in _told(read):
+            own = wishes.get(name, ())
+            course = courses.get(name, NEVER if own else None)
+            if course is None or not 0 <= epoch < len(log.records):
+                continue
+            compared += bool(own)
+            who = f"{read.node or 'a broker'} tells level {level} of {name}, operation {read.index}"
+            if level != course.at(epoch):
+                message = f"{who}, and the log has {course.at(epoch)} at offset {epoch}"
+                records = [record for record, _ in course.sets]
+                found.append(finding(message, [read], records))
+            elif agreed and read.phase == FINAL:
+                values = may_be(course.first, None, own, read)
+                if level not in values:
+                    asked = [wish.operation for wish in last_writes(own, read)]
+                    message = f"{who}, in the end, not {' or '.join(map(str, values))}"
+                    found.append(finding(message, [*asked, read]))
+    return compared, found
+
+
+def _told(read: Operation) -> Iterator[tuple[str, str, int]]:
+    """Of each feature."""
+    told = features(read)
+    for each in told["features"]:
+        yield each["name"], str(each["level"] or 0), told["epoch"]
