@@ -7,7 +7,6 @@ answered is reached by every later read; and no success leaves before its record
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -26,7 +25,7 @@ from framework.evidence.changes import (
 )
 from framework.evidence.clocks import Moment, moment_of, surely_not_after
 from framework.evidence.kinds import Answered, Decided, IsrDecided
-from framework.evidence.relations import NONE, PROCESS, relation
+from framework.evidence.relations import NONE, PROCESS, Relation, relation, relation_of
 from framework.evidence.run_events import (
     RunEvents,
     from_no_disk,
@@ -95,30 +94,13 @@ COMMITTED: Final = Clause(
 CLAUSES: Final = (CREATED, DELETED, STAYS_AWAY, VERSIONS, COMMITTED)
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
-    """A read of a topic that promises to show what ended before it began."""
-
-    operation: Operation
-    topic_id: str | None
-    versions: dict[int, int]
-    """Partition -> partition epoch, where the read shows it."""
-
-
 def acknowledged_never_lost(events: RunEvents) -> Outcome:
     final_caches = settled(events.nemesis) is True
-    by_name: dict[str, list[Operation]] = defaultdict(list)
-    reads: dict[str, list[Read]] = defaultdict(list)
-    for operation in events.operations:
-        if operation.f in ("create", "delete"):
-            by_name[operation.key].append(operation)
-        elif _is_recent(operation, final_caches):
-            reads[operation.key].append(_read(operation))
+    recent = [each for each in events.operations if _is_recent(each, final_caches)]
     findings: list[Finding] = []
     seen: Counter[str] = Counter()
-    for name in sorted(by_name):
-        findings += _topic(name, by_name[name], reads.get(name, []), seen)
-    findings += _versions(events.operations, reads, seen)
+    findings += _topics(_writes(events.operations), _reads(recent), seen)
+    findings += _versions(_changes(events.operations), _shown(recent), seen)
     findings += _answered_early(events, seen)
     findings += _back_in_the_log(events, seen)
     figures = {"acknowledged_and_read": seen.pop(READ, 0)}
@@ -169,64 +151,89 @@ def _tells_which(operation: Operation) -> bool:
     return not result or (isinstance(result, dict) and result.get("topic_id") is not None)
 
 
-def _read(operation: Operation) -> Read:
-    if not operation.result:
-        return Read(operation, None, {})
-    versions: dict[int, int] = {
-        each["partition"]: each["partition_epoch"]
-        for each in partitions_shown(operation)
-        if "partition_epoch" in each
-    }
-    return Read(operation, str(topic_answer(operation).get("topic_id")), versions)
-
-
 # --- topics -------------------------------------------------------------------------------
 
 
-def _topic(
-    name: str, writes: list[Operation], reads: list[Read], seen: Counter[str]
-) -> Iterator[Finding]:
-    """What went wrong with a name."""
-    for write in writes:
-        topic_id = _shown_id(write) if write.ok else None
-        if topic_id is None:
-            continue
-        later = [read for read in reads if write.precedes(read.operation)]
-        seen[READ] += bool(later)
-        if write.f == "create":
-            yield from _created(name, write, topic_id, writes, later, seen)
-        else:
-            seen[DELETED.name] += len(later)
-            yield from _deleted(name, write, topic_id, later)
-
-
-def _created(
-    name: str,
-    create: Operation,
-    topic_id: str,
-    writes: list[Operation],
-    later: list[Read],
-    seen: Counter[str],
-) -> Iterator[Finding]:
-    deleted_from = min(
-        (write.index for write in writes if _can_delete(write, topic_id, create)), default=_FAR
+def _writes(operations: Iterable[Operation]) -> Relation[Operation]:
+    """Acknowledged creates and deletes that show an id, by name. `until`: of a create, when the
+    first delete began that can have removed its topic."""
+    by_name: dict[str, list[Operation]] = defaultdict(list)
+    for each in operations:
+        if each.f in ("create", "delete"):
+            by_name[each.key].append(each)
+    done = [
+        each
+        for name in sorted(by_name)
+        for each in by_name[name]
+        if each.ok and _shown_id(each) is not None
+    ]
+    return relation_of(
+        done,
+        name=(each.key for each in done),
+        topic_id=map(_shown_id, done),
+        index=(each.index for each in done),
+        end=(each.end for each in done),
+        f=(each.f for each in done),
+        until=(_until(each, by_name[each.key]) for each in done),
     )
-    due = [read for read in later if (read.operation.end or _FAR) < deleted_from]
-    seen[CREATED.name] += len(due)
-    for read in due:
-        if read.topic_id != topic_id:
-            shown = "no such topic" if read.topic_id is None else f"another id, {read.topic_id}"
-            yield finding(
-                f"topic {name}, id {topic_id}, created by operation {create.index}, is lost: "
-                f"operation {read.operation.index} found {shown}, and no delete can have "
-                f"removed it",
-                [create, read.operation],
-                clause=CREATED.name,
-            )
-            return
 
 
-def _can_delete(write: Operation, topic_id: str, create: Operation) -> bool:
+def _reads(recent: Sequence[Operation]) -> Relation[Operation]:
+    """Reads of topics that promise to show what ended before they began; NULL: no such topic."""
+    return relation_of(
+        recent,
+        name=(each.key for each in recent),
+        topic_id=(_shown_id(each) if each.result else None for each in recent),
+        index=(each.index for each in recent),
+        end=(each.end for each in recent),
+    )
+
+
+def _topics(
+    writes: Relation[Operation], reads: Relation[Operation], seen: Counter[str]
+) -> Iterator[Finding]:
+    """Each write beside the reads of its name that began when it had ended: of a created topic, and
+    before a delete can have removed it, all show its id, of a deleted one none does."""
+    for write, read in writes.followed(reads, "name", end="end", begin="index"):
+        same = writes.same(reads, "topic_id", rows=write, others=read)
+        created = writes.equal("f", "create")[write]
+        due = created & (reads["end"][read] < writes["until"][write])
+        seen[READ] += len(np.unique(write))
+        seen[CREATED.name] += int(due.sum())
+        seen[DELETED.name] += int((~created).sum())
+        wrong = np.flatnonzero(np.where(created, due & ~same, same))
+        of, first = np.unique(write[wrong], return_index=True)
+        found = reads.objects(read[wrong[first]])
+        for each, later in zip(writes.objects(of), found, strict=True):
+            yield _lost(each, later) if each.f == "create" else _back(each, later)
+
+
+def _lost(create: Operation, read: Operation) -> Finding:
+    shown = f"another id, {_shown_id(read)}" if read.result else "no such topic"
+    return finding(
+        f"topic {create.key}, id {_shown_id(create)}, created by operation {create.index}, is "
+        f"lost: operation {read.index} found {shown}, and no delete can have removed it",
+        [create, read],
+        clause=CREATED.name,
+    )
+
+
+def _back(delete: Operation, read: Operation) -> Finding:
+    return finding(
+        f"topic {delete.key}, id {_shown_id(delete)}, deleted by operation {delete.index}, is "
+        f"back: operation {read.index} found it",
+        [delete, read],
+        clause=DELETED.name,
+    )
+
+
+def _until(create: Operation, writes: Iterable[Operation]) -> int:
+    topic_id = _shown_id(create)
+    deletes = (each.index for each in writes if _can_delete(each, topic_id, create))
+    return min(deletes, default=_FAR)
+
+
+def _can_delete(write: Operation, topic_id: str | None, create: Operation) -> bool:
     """A delete that was answered ok names its id, or was still under way when the topic came; an
     indeterminate one may take effect at any time after its invocation."""
     if write.f != "delete" or write.failed:
@@ -235,18 +242,6 @@ def _can_delete(write: Operation, topic_id: str, create: Operation) -> bool:
         return True
     removed = _shown_id(write)
     return removed == topic_id if removed is not None else not write.precedes(create)
-
-
-def _deleted(name: str, delete: Operation, topic_id: str, later: list[Read]) -> Iterator[Finding]:
-    for read in later:
-        if read.topic_id == topic_id:
-            yield finding(
-                f"topic {name}, id {topic_id}, deleted by operation {delete.index}, is back: "
-                f"operation {read.operation.index} found it",
-                [delete, read.operation],
-                clause=DELETED.name,
-            )
-            return
 
 
 def _back_in_the_log(events: RunEvents, seen: Counter[str]) -> Iterator[Finding]:
@@ -287,29 +282,67 @@ def _shown_id(operation: Operation) -> str | None:
 # --- ISR changes --------------------------------------------------------------------------
 
 
+PARTITION: Final = ("name", "topic_id", "partition")
+
+
+def _changes(operations: Iterable[Operation]) -> Relation[Operation]:
+    """Acknowledged ISR changes, and the version that each was answered."""
+    done = [each for each in operations if each.f == "alter-isr" and each.ok]
+    return relation_of(
+        done,
+        name=(str(each.key).rpartition("/")[0] for each in done),
+        topic_id=(str(alter_isr(each)["topic_id"]) for each in done),
+        partition=(alter_isr(each)["partition"] for each in done),
+        index=(each.index for each in done),
+        end=(each.end for each in done),
+        version=(altered_isr(each)["partition_epoch"] for each in done),
+    )
+
+
+def _shown(recent: Sequence[Operation]) -> Relation[Operation]:
+    """The versions that reads show, a row a partition."""
+    shown = [
+        (each, partition, version)
+        for each in recent
+        if each.result
+        for partition, version in _versions_of(each).items()
+    ]
+    return relation_of(
+        [read for read, _, _ in shown],
+        name=(read.key for read, _, _ in shown),
+        topic_id=(_shown_id(read) for read, _, _ in shown),
+        partition=(partition for _, partition, _ in shown),
+        index=(read.index for read, _, _ in shown),
+        version=(version for _, _, version in shown),
+    )
+
+
+def _versions_of(read: Operation) -> dict[int, int]:
+    """Partition -> partition epoch, where the read shows it."""
+    return {
+        each["partition"]: each["partition_epoch"]
+        for each in partitions_shown(read)
+        if "partition_epoch" in each
+    }
+
+
 def _versions(
-    operations: Iterable[Operation], reads: dict[str, list[Read]], seen: Counter[str]
+    changes: Relation[Operation], shown: Relation[Operation], seen: Counter[str]
 ) -> Iterator[Finding]:
-    for change in operations:
-        if change.f != "alter-isr" or not change.ok:
-            continue
-        value, version = alter_isr(change), altered_isr(change)["partition_epoch"]
-        name = str(change.key).rpartition("/")[0]
-        shown = [
-            (read, read.versions[value["partition"]])
-            for read in reads.get(name, [])
-            if read.topic_id == str(value["topic_id"])
-            and value["partition"] in read.versions
-            and change.precedes(read.operation)
-        ]
-        seen[VERSIONS.name] += len(shown)
-        seen[READ] += bool(shown)
-        lost = next((each for each in shown if each[1] < version), None)
-        if lost is not None:
+    """Each change beside what was read of its partition afterwards: no version is below its own."""
+    for change, read in changes.followed(shown, *PARTITION, end="end", begin="index"):
+        seen[VERSIONS.name] += len(change)
+        seen[READ] += len(np.unique(change))
+        lower = np.flatnonzero(shown["version"][read] < changes["version"][change])
+        of, first = np.unique(change[lower], return_index=True)
+        found = shown.objects(read[lower[first]])
+        versions = shown["version"][read[lower[first]]].tolist()
+        for each, later, version in zip(changes.objects(of), found, versions, strict=True):
             yield finding(
-                f"ISR change {change.index} of {change.key} was answered version {version}; "
-                f"operation {lost[0].operation.index}, later, found version {lost[1]}",
-                [change, lost[0].operation],
+                f"ISR change {each.index} of {each.key} was answered version "
+                f"{altered_isr(each)['partition_epoch']}; operation {later.index}, later, found "
+                f"version {version}",
+                [each, later],
                 clause=VERSIONS.name,
             )
 

@@ -5,8 +5,9 @@ read, and they go to the bucket of their key. What concerns every key goes to ev
 client's assignments and last polls, how many events each part has, and the few operations that
 begin in one part and end in another; those are put together and made into rows by each bucket.
 
-One thing needs all keys: a transaction of unknown outcome took effect if somebody polled anything
-that it sent. Where such a one sent to several keys, `still_known` says what a second job is told.
+Two things need all keys, and one task is given what they need (`TOGETHER`), so that no edge comes
+to the driver. Cycles are one. The other: a transaction of unknown outcome took effect if somebody
+polled anything that it sent; where such a one sent to several keys, a second job is told of it.
 """
 
 import json
@@ -44,8 +45,11 @@ RESULTS: Final = pa.schema(
     [*JUDGED, pa.field("edges", pa.binary()), pa.field("vertices", pa.binary())]
 )
 """What becomes of a bucket; its first row has the dependencies that its keys show, if any."""
+TOGETHER: Final = "together"
+"""`RESULTS` of all buckets, as far as they need each other."""
 WINDOWS: Final = "windows"
 OPERATIONS: Final = "operations"
+_NONE: Final = pa.array([None, "[]"])
 
 
 def shares(part: Part, buckets: int) -> Iterator[tuple[int, pa.Table]]:
@@ -91,9 +95,9 @@ def spread_shares(
     try:
         whole = _whole(table)
     except _Refused as refused:
-        yield keys.SHARES, 0, refused.results
+        yield from by_stage(refused.results)
         return
-    yield keys.SHARES, 0, _with_cycles(judge(whole, known, name), ROWS.empty_table())
+    yield from by_stage(_with_cycles(judge(whole, known, name), ROWS.empty_table()))
     if cycle_outcomes.has_transactions(whole):
         yield OPERATIONS, 0, completed(whole)
         for bucket, edges in dealt(overlapping(whole), window):
@@ -150,15 +154,37 @@ def still_known(results: pa.Table) -> Known:
     return {run: indices for run, indices in sorted(found.items()) if indices}
 
 
-def concluded(results: pa.Table, name: str = NAME) -> pa.Table:
-    """The outcome rows (`OUTCOME_ARROW`) of all buckets' results, those of cycles with them."""
+def by_stage(results: pa.Table) -> Iterator[tuple[str, int, pa.Table]]:
+    """`RESULTS` of one bucket: outcome rows, which are gathered, and what stays with `TOGETHER`."""
+    yield keys.SHARES, 0, plain(results)
+    alone = pc.and_(
+        pc.is_null(results.column("edges")),
+        pc.and_(*(pc.is_in(results.column(each), _NONE) for each in ("known", "waiting"))),
+    )
+    needed = results.filter(pc.invert(alone))
+    if needed.num_rows:
+        yield TOGETHER, 0, needed
+
+
+def together(results: pa.Table, name: str = NAME) -> pa.Table:
+    """`JUDGED` of all buckets' results: the outcome rows of cycles; or, where a further job has to
+    know something first, that (`known`) by run alone."""
+    if more := still_known(results):
+        told = [{"run": run, "known": json.dumps(sorted(each))} for run, each in more.items()]
+        return pa.Table.from_pylist(told, JUDGED)
     parts = _parts(results)
     found = [] if parts is None else cycle_outcomes.outcomes(*parts, name)
-    return pa.concat_tables([plain(results), pa.Table.from_pylist(found, OUTCOME_ARROW)])
+    return pa.Table.from_pylist(found, JUDGED)
+
+
+def learnt(found: pa.Table) -> Known:
+    """What a further job has to know, by what `together` found; empty: none is needed."""
+    rows_ = found.filter(pc.is_valid(found.column("known"))).select(["run", "known"]).to_pylist()
+    return {row["run"]: frozenset(json.loads(row["known"])) for row in rows_}
 
 
 def plain(results: pa.Table) -> pa.Table:
-    """The outcome rows of all buckets' results, without those of cycles."""
+    """The outcome rows (`OUTCOME_ARROW`) of results, without those of cycles."""
     return results.select(OUTCOME_ARROW.names).cast(OUTCOME_ARROW)
 
 

@@ -1,6 +1,6 @@
 """`check --model kafka`: the job that checks histories of logs, of any size."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -13,19 +13,22 @@ from checkers.logs.cycles_windows import SEEN, WINDOW
 from checkers.logs.job import (
     OPERATIONS,
     RESULTS,
+    TOGETHER,
     WINDOWS,
-    concluded,
+    by_stage,
     cycles_among,
     judge_shares,
+    learnt,
     plain,
     seen_by_run,
     shares,
     spread_shares,
-    still_known,
     suspected_shares,
+    together,
 )
-from checkers.logs.judge import Known
-from framework.checking.blocks import Later
+from checkers.logs.judge import JUDGED, Known
+from framework.checking.blocks import Dealt, Later
+from framework.checking.keyed import OUTCOME_ARROW
 from framework.checking.keys import SHARES, Job
 from framework.history.ingest import Part
 
@@ -43,7 +46,10 @@ class LogJob:
 
     summary: str = SUMMARY
     known: Known = field(default_factory=dict)
-    later: Mapping[str, Later] = field(default_factory=dict)
+
+    @property
+    def later(self) -> Mapping[str, Later]:
+        return {TOGETHER: _together}
 
     def spread(self) -> "SpreadLogJob":
         return SpreadLogJob(self.summary)
@@ -51,13 +57,15 @@ class LogJob:
     def shares(self, part: Part, buckets: int) -> Iterable[tuple[int, pa.Table]]:
         return shares(part, buckets)
 
-    def judge(self, shares: pa.Table, /) -> pa.Table:
-        return judge_shares(shares, self.known, MODEL)
+    def judge(self, shares: pa.Table, /) -> Iterable[tuple[str, int, pa.Table]]:
+        return by_stage(judge_shares(shares, self.known, MODEL))
 
     def conclude(self, made: Mapping[str, pa.Table]) -> "pa.Table | LogJob":
-        results = made.get(SHARES, RESULTS.empty_table())
-        known = _more(self.known, results)
-        return concluded(results, MODEL) if known is None else replace(self, known=known)
+        known = _more(self.known, made)
+        if known is not None:
+            return replace(self, known=known)
+        of_cycles = plain(made.get(TOGETHER, JUDGED.empty_table()))
+        return pa.concat_tables([_outcomes(made), of_cycles])
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +79,7 @@ class SpreadLogJob:
 
     @property
     def later(self) -> Mapping[str, Later]:
-        return {WINDOWS: partial(suspects, window=self.window)}
+        return {WINDOWS: partial(suspects, window=self.window), TOGETHER: _together}
 
     def spread(self) -> "SpreadLogJob":
         return self
@@ -83,14 +91,13 @@ class SpreadLogJob:
         return spread_shares(shares, self.known, MODEL, self.window)
 
     def conclude(self, made: Mapping[str, pa.Table]) -> "pa.Table | Job":
-        results = made.get(SHARES, RESULTS.empty_table())
-        known = _more(self.known, results)
+        known = _more(self.known, made)
         if known is not None:
             return replace(self, known=known)
         found = Suspects.of(made.get(WINDOWS, SEEN.empty_table()))
         seen = seen_by_run(made.get(OPERATIONS, COUNTS.empty_table()), found)
         left = {run: each for run, each in found.items() if each.any}
-        rest = SuspectsJob(self.summary, left, seen, plain(results))
+        rest = SuspectsJob(self.summary, left, seen, _outcomes(made))
         return rest if left else rest.conclude({})
 
 
@@ -102,7 +109,11 @@ class SuspectsJob:
     suspects: Mapping[str, Suspects]
     seen: Mapping[str, int]
     outcomes: pa.Table
-    later: Mapping[str, Later] = field(default_factory=dict)
+
+    @property
+    def later(self) -> Mapping[str, Later]:
+        among = partial(cycles_among, seen=self.seen, name=MODEL)
+        return {TOGETHER: partial(_in_one_task, see=among)}
 
     def spread(self) -> "SuspectsJob":
         return self
@@ -110,17 +121,31 @@ class SuspectsJob:
     def shares(self, part: Part, buckets: int) -> Iterable[tuple[int, pa.Table]]:
         return shares(part, buckets)
 
-    def judge(self, shares: pa.Table, /) -> pa.Table:
-        return suspected_shares(shares, self.suspects)
+    def judge(self, shares: pa.Table, /) -> Iterable[tuple[str, int, pa.Table]]:
+        yield TOGETHER, 0, suspected_shares(shares, self.suspects)
 
     def conclude(self, made: Mapping[str, pa.Table]) -> pa.Table:
-        results = made.get(SHARES, RESULTS.empty_table())
-        return pa.concat_tables([self.outcomes, cycles_among(results, self.seen, MODEL)])
+        found = made.get(TOGETHER)
+        if found is None:
+            found = cycles_among(RESULTS.empty_table(), self.seen, MODEL)
+        return pa.concat_tables([self.outcomes, found])
 
 
-def _more(known: Known, results: pa.Table) -> Known | None:
+def _in_one_task(dealt: Dealt, see: Callable[[pa.Table], pa.Table]) -> pa.Table:
+    """What it makes of the only bucket there is."""
+    return dealt.visit(see)
+
+
+_together: Final[Later] = partial(_in_one_task, see=partial(together, name=MODEL))
+
+
+def _outcomes(made: Mapping[str, pa.Table]) -> pa.Table:
+    return made.get(SHARES, OUTCOME_ARROW.empty_table())
+
+
+def _more(known: Known, made: Mapping[str, pa.Table]) -> Known | None:
     """What a further job has to know; None: none is needed."""
-    more = still_known(results)
+    more = learnt(made.get(TOGETHER, JUDGED.empty_table()))
     if not more:
         return None
     return {

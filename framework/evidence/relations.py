@@ -15,7 +15,7 @@ over a column, or one sort: a millisecond for some ten thousand rows, and 8 byte
 DISTINCT FROM). Rows keep the order in which they were given.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
@@ -43,6 +43,8 @@ Other = TypeVar("Other")
 Kind = TypeVar("Kind", bound=Evidence)
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
+PAIRS: Final = 1 << 20
+"""Of a join that may have very many, at a time."""
 NONE: Final = -1
 """The number of no row."""
 PROCESS: Final = ("node", "incarnation")
@@ -227,6 +229,36 @@ class Relation(Generic[Row]):
         """LEFT SEMI JOIN: whether the other has a row of the same key. Its negation is LEFT ANTI:
         what is absent there."""
         found: Mask = self.joined(other, *per) != NONE
+        return found
+
+    def followed(
+        self, other: "Relation[Any]", *per: str, end: str, begin: str
+    ) -> Iterator[tuple[Numbers, Numbers]]:
+        """JOIN ON per AND other.begin > self.end: all such pairs, as rows here and rows there, by
+        the rows here and then by `begin`, of equals in the order there. Some `PAIRS` at a time, all
+        of a row here at once: of one key there may be as many as rows here times rows there."""
+        mine = len(self)
+        codes = self._joint(other, per)
+        left = np.arange(len(codes)) < mine
+        in_order = np.lexsort((left, np.concatenate([self[end], other[begin]]), codes))
+        right = in_order[~left[in_order]] - mine
+        first = np.empty(len(codes), np.int64)
+        first[in_order] = np.cumsum(~left[in_order])  # of `right`, which is beyond it
+        last = np.cumsum(np.bincount(codes[mine:], minlength=codes.max(initial=0) + 1))
+        counts = last[codes[:mine]] - first[:mine]
+        before = np.concatenate([[0], np.cumsum(counts)])
+        at = 0
+        while before[at] < before[-1]:
+            to = max(at + 1, int(np.searchsorted(before, before[at] + PAIRS, side="right")) - 1)
+            rows = np.repeat(np.arange(at, to), counts[at:to])
+            nth = np.arange(before[at], before[to]) - before[rows]
+            yield rows, right[first[rows] + nth]
+            at = to
+
+    def same(self, other: "Relation[Any]", *per: str, rows: Numbers, others: Numbers) -> Mask:
+        """Of pairs, rows here and rows there, whether both have the same key."""
+        codes = self._joint(other, per)
+        found: Mask = codes[rows] == codes[len(self) + others]
         return found
 
     def _keys(self, per: Sequence[str]) -> tuple[Numbers, int]:

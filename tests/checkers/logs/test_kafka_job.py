@@ -20,15 +20,18 @@ from checkers.logs.cycles_windows import dealt
 from checkers.logs.job import (
     OPERATIONS,
     RESULTS,
+    TOGETHER,
     WINDOWS,
-    concluded,
+    by_stage,
     cycles_among,
     judge_shares,
+    learnt,
     seen_by_run,
     shares,
     spread_shares,
     still_known,
     suspected_shares,
+    together,
 )
 from checkers.logs.judge import NAME, judge
 from checkers.logs.rows import ROWS, rows
@@ -85,6 +88,18 @@ def in_buckets(path: Path, buckets: int, size: int, file: int = 0) -> pa.Table:
             return results
         assert not more.items() <= known.items(), "a second job has to know more"
         known = {run: known.get(run, frozenset()) | ops for run, ops in more.items()}
+
+
+def concluded(results: pa.Table) -> pa.Table:
+    """Of all buckets' results, the outcome rows, and those of cycles."""
+    stages: dict[str, list[pa.Table]] = {}
+    for stage, bucket, each in by_stage(results):
+        assert bucket == 0
+        stages.setdefault(stage, []).append(each)
+    needed = stages.get(TOGETHER, [RESULTS.empty_table()])
+    found = together(pa.concat_tables(needed), NAME)
+    assert not learnt(found)
+    return pa.concat_tables([*stages[keys.SHARES], job.plain(found)])
 
 
 def plain(outcome: pa.Table) -> Outcomes:
@@ -229,7 +244,7 @@ def test_of_a_bucket_what_may_depend_is_spread_over_windows(tmp_path: Path) -> N
         (first, *rest) = spread_among(share)
         assert first[:2] == (keys.SHARES, 0)
         assert plain(first[2]) == plain(judge(made).select(OUTCOME_ARROW.names))
-        assert first[2]["edges"].null_count == first[2].num_rows > 0
+        assert first[2].num_rows and "edges" not in first[2].column_names
         assert bool(rest) == spreads
         if spreads:
             count, *windows = rest
@@ -292,6 +307,25 @@ def test_of_cycles_among_suspects_all_operations_are_named(tmp_path: Path) -> No
         assert (none["verdict"], none["seen"], none["findings"]) == ("VALID", 5, "[]")
         assert not concluded(results.slice(0, 0)).num_rows
     assert "INVALID" in verdicts
+
+
+def test_while_something_is_to_be_learnt_nobody_searches_for_cycles() -> None:
+    """And nothing of what the others know stays with the driver."""
+    empty = dict.fromkeys(RESULTS.names)
+    results = pa.Table.from_pylist(
+        [
+            empty | {"run": "a", "key": "1", "known": "[3, 4]", "waiting": "[]", "edges": b"none"},
+            empty | {"run": "a", "key": "2", "known": "[]", "waiting": "[4]"},
+            empty | {"run": "a", "key": "3", "known": "[]", "waiting": "[]"},
+            empty | {"run": "a", "key": "4"},
+        ],
+        RESULTS,
+    )
+    (first, outcomes), (second, needed) = ((to, each) for to, _, each in by_stage(results))
+    assert (first, second) == (keys.SHARES, TOGETHER)
+    assert outcomes.schema == OUTCOME_ARROW and outcomes["key"].to_pylist() == ["1", "2", "3", "4"]
+    assert needed["key"].to_pylist() == ["1", "2"]
+    assert learnt(together(needed)) == {"a": frozenset([4])}
 
 
 def test_parts_behind_the_final_phase_are_of_it_until_the_file_ends() -> None:

@@ -1,6 +1,8 @@
 """The jobs of `check --model kafka`: what one makes of what its buckets say, and which is next."""
 
 import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,21 +16,45 @@ from test_cycles_suspects import Row, seen
 from checkers.logs.cycles_edges import COUNTS
 from checkers.logs.cycles_spread import Suspects, suspects
 from checkers.logs.cycles_windows import PROVEN, SUSPECT
-from checkers.logs.job import OPERATIONS, RESULTS, WINDOWS
+from checkers.logs.job import OPERATIONS, RESULTS, WINDOWS, by_stage
 from checkers.logs.model import LogJob, Logs, SpreadLogJob, SuspectsJob
 from framework.checking.keyed import OUTCOME_ARROW
 from framework.checking.keys import SHARES, parts_of
 from framework.history.ranges import ranges
 
+Stage = tuple[str, int, pa.Table]
+Made = dict[str, pa.Table]
+
 
 def results(*rows: tuple[str, list[int], list[int]]) -> dict[str, pa.Table]:
-    """(run, known, waiting) of parts."""
+    """What buckets make of parts: (run, known, waiting) of each."""
     empty = dict.fromkeys(RESULTS.names)
     made = [
         empty | {"run": run, "key": "k", "known": json.dumps(known), "waiting": json.dumps(waiting)}
         for run, known, waiting in rows
     ]
-    return {SHARES: pa.Table.from_pylist(made, RESULTS)}
+    return staged([pa.Table.from_pylist(made, RESULTS)], LogJob())
+
+
+def staged(buckets: Iterable[pa.Table | Iterable[Stage]], job: LogJob | SuspectsJob) -> Made:
+    """What comes of what buckets made, by stage."""
+    stages: dict[str, list[pa.Table]] = {}
+    for each in buckets:
+        for stage, bucket, table in by_stage(each) if isinstance(each, pa.Table) else each:
+            assert bucket == 0
+            stages.setdefault(stage, []).append(table)
+    made = {stage: pa.concat_tables(tables) for stage, tables in stages.items()}
+    return made | {stage: job.later[stage](Here(made[stage])) for stage in {*made} & {*job.later}}
+
+
+@dataclass
+class Here:
+    """The only bucket."""
+
+    table: pa.Table
+
+    def visit(self, see: Callable[[pa.Table], pa.Table]) -> pa.Table:
+        return see(self.table)
 
 
 def knows(job: object) -> dict[str, set[int]]:
@@ -101,7 +127,7 @@ def shared(job: LogJob | SpreadLogJob | SuspectsJob, folder: Path) -> pa.Table:
 
 def test_a_job_judges_what_it_shares_out(tmp_path: Path) -> None:
     job = LogJob()
-    found = job.conclude({SHARES: job.judge(shared(job, tmp_path))})
+    found = job.conclude(staged([job.judge(shared(job, tmp_path))], job))
     assert isinstance(found, pa.Table)
     verdicts = {row["key"]: row["verdict"] for row in found.to_pylist()}
     assert verdicts == {"": "INVALID", "5": "VALID", "6": "VALID"}
@@ -120,5 +146,5 @@ def test_only_what_suspects_depend_on_is_taken(tmp_path: Path) -> None:
     for ops, verdict in (([0, 1], "INVALID"), ([0], "VALID")):
         given = {"0": Suspects(np.array(ops, np.int64), none, none, 0)}
         job = SuspectsJob("", given, {"0": 2}, outcomes)
-        found = job.conclude({SHARES: job.judge(shared(job, tmp_path))})
+        found = job.conclude(staged([job.judge(shared(job, tmp_path))], job))
         assert [(row["seen"], row["verdict"]) for row in found.to_pylist()] == [(2, verdict)]

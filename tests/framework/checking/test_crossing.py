@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,15 @@ from opened_files import opened_here, read_by
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import SparkSession
 
+from benchmarks.kafka_transactions import write
 from benchmarks.long_run import EVENTS, make, plan
 from checkers.kafka_log import KafkaLog
+from checkers.logs.job import TOGETHER, together
+from checkers.logs.model import MODEL, LogJob
+from framework.checking.blocks import Later
 from framework.checking.engine import check_runs
+from framework.checking.foreign import check_histories, find_histories
+from framework.checking.keys import as_it_is
 from framework.plugins import registry
 from framework.plugins.checker import DataFrame, Tables
 from framework.verdict import Verdict
@@ -93,6 +99,32 @@ def test_what_crosses_does_not_grow_with_a_run(
     assert received > 1_000 and abs(more_received - received) < received / 10
     assert read["small"] > (tmp_path / "small" / "plan.json").stat().st_size
     assert read["large"] - read["small"] < (sizes["large"] - sizes["small"]) / 100
+
+
+def gathers_edges(job: LogJob) -> Mapping[str, Later]:
+    """As if the driver searched for cycles itself."""
+    return {TOGETHER: lambda dealt: together(dealt.visit(as_it_is), MODEL)}
+
+
+@pytest.mark.parametrize(("spread", "edges_cross"), [(False, False), (True, False), (False, True)])
+def test_no_edge_between_transactions_comes_to_the_driver(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spread: bool, edges_cross: bool
+) -> None:
+    """Of a log's history with a cycle that is wrong, and five times as many transactions."""
+    if edges_cross:
+        monkeypatch.setattr(LogJob, "later", property(gathers_edges))
+    received, verdicts = [], []
+    for count in (2_000, 10_000):
+        path = tmp_path / f"{count}.parquet"
+        write(path, count, plant="G1c")
+        with monkeypatch.context() as patch:
+            crossing = Crossing(spark, patch)
+            (result,) = check_histories(spark, find_histories([path]), MODEL, spread=spread)
+        received.append(crossing.received)
+        verdicts.append(result.checkers[0].verdict)
+    assert verdicts == [Verdict.INVALID, Verdict.INVALID]
+    less, more = received
+    assert less > 1_000 and (more > 1.5 * less) is edges_cross, received
 
 
 def by_python(path: Path) -> int:

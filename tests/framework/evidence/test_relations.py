@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from random import Random
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from framework.evidence import columns
+from framework.evidence import columns, relations
 from framework.evidence.kinds import (
     Appended,
     Committed,
@@ -175,6 +176,37 @@ def test_present_in_is_a_semi_join(lines: list[Line], others: list[Line]) -> Non
     assert of(lines).present_in(of(others), *KEY).tolist() == [each.key in last for each in lines]
 
 
+@given(LINES, LINES, st.integers(1, 5))
+def test_followed_is_a_join_of_what_begins_later(
+    lines: list[Line], others: list[Line], pairs: int
+) -> None:
+    """In pieces of so many, but for a row that has more."""
+    wanted = [
+        (row, other)
+        for row, line in enumerate(lines)
+        for other in sorted(range(len(others)), key=lambda other: others[other].at)
+        if line.key == others[other].key and others[other].at > line.at
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(relations, "PAIRS", pairs)
+        found = [
+            list(zip(*map(np.ndarray.tolist, piece), strict=True))
+            for piece in of(lines).followed(of(others), *KEY, end="at", begin="at")
+        ]
+    assert [pair for piece in found for pair in piece] == wanted
+    assert all(0 < len(piece) <= pairs or len({row for row, _ in piece}) == 1 for piece in found)
+    shown = [{row for row, _ in piece} for piece in found]
+    assert sum(map(len, shown)) == len(set[int]().union(*shown)), "a row is in one piece"
+
+
+@given(LINES, LINES)
+def test_same_is_of_pairs_of_rows(lines: list[Line], others: list[Line]) -> None:
+    pairs = [(row, other) for row in range(len(lines)) for other in range(len(others))]
+    rows, beyond = np.array(pairs, np.int64).reshape(-1, 2).T
+    found = of(lines).same(of(others), *KEY, rows=rows, others=beyond)
+    assert found.tolist() == [lines[row].key == others[other].key for row, other in pairs]
+
+
 @given(LINES)
 def test_keys_of_many_columns_stay_as_few_as_rows(lines: list[Line]) -> None:
     own = of(lines)
@@ -264,6 +296,8 @@ def test_nothing_is_related_to_nothing() -> None:
     assert one.present_in(none, *PROCESS).tolist() == [False]
     assert none.as_of(one, per=PROCESS, on="seq").tolist() == []
     assert none.present_in(one, *PROCESS).tolist() == []
+    for left, right in ((one, none), (none, one), (none, none)):
+        assert not list(left.followed(right, *PROCESS, end="seq", begin="seq"))
     assert (none.disagreeing("node", on="seq"), none.lag("node", on="seq").tolist()) == ([], [])
     assert none.union(one).objects() == one.objects()
 
@@ -311,6 +345,11 @@ def test_verbs_say_what_spark_says(seed: int, spark: Any) -> None:
     joined = left.join(right, same & f.expr("r.at < l.at"), "left").groupBy("l.id")
     last = joined.agg(f.max_by("r.id", "r.at"))
     assert mine.as_of(theirs, per=KEY, on="at").tolist() == said(last)
+
+    later = left.join(right, same & f.expr("r.at > l.at")).select("l.id", "r.id", "r.at")
+    pairs = [row[:2] for row in sorted(later.collect(), key=itemgetter(0, 2))]
+    [(rows, beyond)] = mine.followed(theirs, *KEY, end="at", begin="at")
+    assert [*zip(rows.tolist(), beyond.tolist(), strict=True)] == pairs != []
 
     absent = left.join(right, same, "left_anti").select("l.id").collect()
     found = np.flatnonzero(~mine.present_in(theirs, *KEY)).tolist()
