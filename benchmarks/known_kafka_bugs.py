@@ -136,6 +136,34 @@ BUGS: Final = (
         found_by=("process-health", "unbroken"),
     ),
     Bug(
+        id="late-answer-of-a-removed-voter",
+        title="The active controller ends when a voter that it has removed answers",
+        what=(
+            "A leader tells voters that it leads, again and again (BeginQuorumEpoch). One that is "
+            "removed from the voters (RemoveRaftVoter) while such a request to it is under way "
+            "answers as any other, and the leader, which looks for it among its voters, meets an "
+            'IllegalArgumentException ("Unexpected acknowledgement from non-voter"), which ends '
+            "its process. Here controller 2 is stopped, removed, and goes on. Voters can be "
+            "removed since 3.9. No release is known to be mended, and no issue that describes it "
+            "is known here."
+        ),
+        source="kafka.md#what-was-found",
+        releases={"3.9.1": True, "4.0.0": True, "4.2.0": True},
+        workload="voters:after_s=6,away_s=30,leaves=c2",
+        nemesis="pause:target=c2,after=4,lasts=6",
+        time_limit_s=14,
+        rate=30,
+        nodes="3+1",
+        settings=(
+            "quorum=dynamic",
+            "controller.quorum.request.timeout.ms=10000",
+            "controller.quorum.election.timeout.ms=3000",
+            "c2:controller.quorum.election.timeout.ms=10000",
+            "c3:controller.quorum.election.timeout.ms=10000",
+        ),
+        found_by=("process-health", "unbroken"),
+    ),
+    Bug(
         id="KAFKA-17754",
         title="A transaction is ended by the late end of another one",
         what=(
