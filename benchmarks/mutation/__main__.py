@@ -92,7 +92,7 @@ def _measure(group: Sequence[Target], jobs: int, sample: int | None, is_again: b
 
 
 def _reported(target: Target, asked: Asked, outcome: Outcome, known: Known, took_s: float) -> int:
-    found = asked.measured(target, outcome)
+    found = asked.measured(outcome)
     table.write(target.name, found)
     by = table.counts(found, known)
     print(

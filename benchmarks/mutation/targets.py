@@ -18,6 +18,7 @@ OF_ALL: Final = tuple(
     f"{TESTS}/test_{each}.py" for each in ("contract", "checker_options", "one_node")
 )
 _ALSO: Final = {
+    "kafka-log": ("power_losses",),
     "partition-data": ("power_losses", "told_reports"),
     "folds/config_changes": ("configured",),
     "folds/operations": ("asked",),

@@ -93,7 +93,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Target, Outcome]:
 
 def measured(ran: tuple[Target, Outcome]) -> Measured:
     target, outcome = ran
-    return Asked.of(target).measured(target, outcome)
+    return Asked.of(target).measured(outcome)
 
 
 def changes(outcome: Outcome, function: str) -> set[str]:
@@ -340,7 +340,7 @@ def test_who_is_not_asked_is_as_it_was_found(ran: tuple[Target, Outcome], tmp_pa
     before = measured(ran)
     asked = Asked.again(target, before, Known(dict.fromkeys(before.alive, ""), {}))
     outcome = run(replace(target, tests=("none",)), 1, asked.mutants)
-    assert not asked.mutants and asked.measured(target, outcome) == before
+    assert not asked.mutants and asked.measured(outcome) == before
 
 
 def test_the_dead_are_taken_for_dead_and_the_changed_are_counted_anew(
@@ -348,8 +348,8 @@ def test_the_dead_are_taken_for_dead_and_the_changed_are_counted_anew(
 ) -> None:
     target = toy(tmp_path, TOY.replace("count > LIMIT", "LIMIT < count"))
     asked = Asked.again(target, measured(ran), NOTHING)
-    found = asked.measured(target, run(target, 1, asked.mutants))
-    assert found == Asked.of(target).measured(target, run(target, 1))
+    found = asked.measured(run(target, 1, asked.mutants))
+    assert found == Asked.of(target).measured(run(target, 1))
 
 
 def test_a_sample_of_what_has_changed_is_asked_anew(
@@ -358,7 +358,7 @@ def test_a_sample_of_what_has_changed_is_asked_anew(
     target, outcome = ran
     sample = Asked.of(target, 9)
     alive = [each for each in outcome.survived if each.key in {it.key for it in sample.mutants}]
-    found = sample.measured(target, Outcome(sample.mutants, (), alive))
+    found = sample.measured(Outcome(sample.mutants, (), alive))
     assert len(Asked.again(target, found, NOTHING).mutants) == len(alive) < 9
     changed = toy(tmp_path, TOY.replace("count > LIMIT", "count > 3"))
     assert len(Asked.again(changed, found, NOTHING).mutants) == 9

@@ -15,7 +15,15 @@ from test_power_losses import lost
 
 from benchmarks.kafka_log import table as numbered
 from benchmarks.kafka_log import write
-from checkers.kafka_log import KafkaLog, bucket_of, by_log, judge_runs, judge_share, shares
+from checkers.kafka_log import (
+    KafkaLog,
+    bucket_of,
+    by_log,
+    forgets_groups,
+    judge_runs,
+    judge_share,
+    shares,
+)
 from checkers.logs.judge import judge
 from checkers.logs.rows import FS, rows
 from framework.checking.columns import Columns
@@ -255,6 +263,42 @@ def test_generations_are_left_to_groups_where_those_are_forgotten(
     KafkaLog().check(tables)
     found = frame.judge(table(events, "r")).to_pylist()
     assert worst(Verdict(row["verdict"]) for row in found) is verdict
+
+
+@pytest.mark.parametrize(
+    ("plan", "forgets"),
+    [
+        ({}, False),
+        ({"capabilities": None}, False),
+        ({"capabilities": ["groups"]}, True),
+        ({"capabilities": ["groups", "kept-groups"]}, False),
+        ({"capabilities": ["kept-groups"]}, False),
+    ],
+)
+def test_who_may_forget_a_groups_generations(plan: Any, forgets: bool) -> None:
+    assert forgets_groups(plan) is forgets
+
+
+def test_a_share_is_judged_without_joins_where_groups_are_forgotten(tmp_path: Path) -> None:
+    """Members of one name that are in a generation of one number, and own one partition."""
+    events = [*RUNS["single"], *joined(101, "m0"), *joined(102, "m1")]
+    operations = table(events, "r")
+    linked = pa.array([False] * len(operations))
+    for capabilities, verdict in ((["groups"], Verdict.VALID), ([], Verdict.INVALID)):
+        frame = Frame()
+        tables = Tables(
+            spark=None,
+            runs=[RunInfo(run="r", path=str(tmp_path), plan={"capabilities": capabilities})],
+            operations=frame,
+            nemesis=None,
+            faults=Frame(),
+            each=None,  # type: ignore[arg-type]
+            operation_parts=2,
+        )
+        KafkaLog().check(tables)
+        bucket = (pa.scalar(bucket_of("r", "t/0")),)
+        found = frame.judge(bucket, operations.append_column("linked", linked)).to_pylist()
+        assert worst(Verdict(row["verdict"]) for row in found) is verdict
 
 
 def test_there_are_so_many_buckets() -> None:

@@ -270,6 +270,16 @@ def test_one_finding_of_a_pair() -> None:
     assert len(log_matching(story.run_events()).findings) == 2
 
 
+def test_one_finding_of_a_pair_that_agrees_above_a_difference() -> None:
+    story = on_disks()
+    agreement_above_a_difference(story)
+    (one,) = log_matching(story.run_events()).findings
+    for node, leads in (("c3", False), ("c2", True)):
+        story.append(node, 6, 3, 36, 37, leader=leads)
+    (same,) = log_matching(story.run_events()).findings
+    assert same.message == one.message
+
+
 def test_figures() -> None:
     figures = LogMatching.check_run(mute().run_events())
     assert isinstance(figures, Outcome) and figures.figures == {"entries": 16, "nodes": 4}

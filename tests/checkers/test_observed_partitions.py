@@ -1,6 +1,7 @@
 """What brokers tell of partitions, and whether they were asked (`folds/observed_partitions.py`)."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from planted_runs import NODES, TOPIC, Story
@@ -9,8 +10,17 @@ from checkers.folds.observed_partitions import NO_PARTITIONS, all_in_sync
 from checkers.folds.peace import Quiet
 
 PEACE = Quiet(0, 50_000_000_000), Quiet(60_000_000_000, 100_000_000_000)
-STATE = {"partition": 0, "leader": 4, "leader_epoch": 1, "isr": [4], "replicas": [4]}
-TOLD = {"brokers": [], "topics": [{"name": "t", "topic_id": TOPIC, "partitions": [STATE]}]}
+STATE: dict[str, Any] = {
+    "partition": 0,
+    "leader": 4,
+    "leader_epoch": 1,
+    "isr": [4],
+    "replicas": [4],
+}
+TOLD: dict[str, Any] = {
+    "brokers": [],
+    "topics": [{"name": "t", "topic_id": TOPIC, "partitions": [STATE]}],
+}
 
 
 def refuses(story: Story) -> None:

@@ -129,6 +129,20 @@ def test_what_all_lost_with_their_power_is_excused() -> None:
     assert set(verdicts(lost()).values()) == {Verdict.VALID}
 
 
+def test_it_is_excused_in_no_other_run() -> None:
+    story, columns = lost(), Columns(OPERATIONS)
+    for run in ("cut", "other"):
+        for operation in story.run_events().operations:
+            add_operation(columns, run, operation)
+    rows = judge_runs(pa.concat_tables([columns.table(), injected("cut", story.faults)]))
+    found = rows.to_pylist()
+    worst_of = {
+        run: worst(Verdict(each["verdict"]) for each in found if each["run"] == run)
+        for run in ("cut", "other")
+    }
+    assert worst_of == {"cut": Verdict.VALID, "other": Verdict.INVALID}
+
+
 def test_it_is_judged_apart_until_then() -> None:
     parts = by_partition(lost().run_events())
     assert set(parts) == {KEY, f"{KEY} until power 3"}

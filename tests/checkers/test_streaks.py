@@ -181,3 +181,12 @@ def test_under_a_fault_whom_it_does_not_leave_alone_owes_nothing(
     stretches = [Stretch(0, 100, calm, frozenset({"b2"}))]
     streak = JUDGE.worst(found, np.arange(TRIES), stretches, found.ok)
     assert JUDGE.is_stuck(streak) == counts
+
+
+def test_refusals_under_a_fault_are_no_streak_but_of_the_whole_system() -> None:
+    found = asked([(number * 10, number * 10 + 10, "refused") for number in range(TRIES)])
+    stretches = [Stretch(0, 100, False, frozenset())]
+    every = np.arange(TRIES)
+    assert not len(JUDGE.worst(found, every, stretches, found.ok).tried)
+    of_all = JUDGE.worst(found, every, stretches, found.ok, whole=True)
+    assert len(of_all.tried) == TRIES
