@@ -1,3 +1,4 @@
+import itertools
 from collections import Counter
 from dataclasses import replace
 from functools import cache
@@ -15,6 +16,7 @@ from framework.plugins.capabilities import (
     CONFIGS_AT_ANY_BROKER,
     DRY_RUNS,
     FEATURE_LEVELS,
+    LOWERED_LEVELS,
     TOPICS_ON_DEMAND,
 )
 from framework.plugins.system import NodeSpec
@@ -30,6 +32,7 @@ from workloads.topics import (
     MOST_OPERATIONS,
     MOST_UNKNOWN,
     NEVER_MADE,
+    ONLY_TRIED,
     Topics,
     TopicsOptions,
 )
@@ -108,12 +111,53 @@ def test_levels_of_features_are_asked_for_and_raised_where_there_are_any() -> No
     assert first == "features", "it knows no feature before"
 
 
+class Lowered(ReferenceController):
+    """One whose levels rise and fall."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.levels = {"f": 1, "g": 0, "metadata.version": 7}
+
+    def __call__(self, op: Event, n: int) -> tuple[int, Event]:
+        if op.f == "features":
+            told = [
+                {"name": name, "level": level or None, "lowest": 0, "highest": 8}
+                for name, level in self.levels.items()
+            ]
+            return 10**6, replace(op, type="ok", value={"epoch": n, "features": told})
+        if op.f == "update-feature":
+            if not 0 <= op.value["level"] <= 8:
+                return 10**6, replace(op, type="fail", value=None, error=("NO", ""))
+            if not op.value.get("dry"):
+                self.levels[str(op.key)] = op.value["level"]
+            return 10**6, replace(op, type="ok", value=None)
+        return super().__call__(op, n)
+
+
+def test_where_levels_fall_they_do_but_for_those_by_which_rules_go() -> None:
+    able = CAPABILITIES | {LOWERED_LEVELS}
+    history = run(Topics(), Lowered(), seconds=600, capabilities=able)
+    wishes = list(invocations(history, "update-feature"))
+    tried = [each for each in wishes if each.key in ONLY_TRIED]
+    assert len(tried) > 10 and all(each.value["dry"] for each in tried)
+    free = [each for each in wishes if each.key not in ONLY_TRIED]
+    real = [each for each in free if "dry" not in each.value]
+    assert {each.key for each in real} == {"f", "g"}
+    assert len(real) > len(tried)
+    assert {each.value["type"] for each in real} >= {"upgrade", "safe-downgrade"}
+    levels = [each.value["level"] for each in real if each.key == "f"]
+    assert any(after < before for before, after in itertools.pairwise(levels))
+    assert any(after > before for before, after in itertools.pairwise(levels))
+    assert history == run(Topics(), Lowered(), seconds=600, capabilities=able)
+
+
 def test_in_the_end_each_broker_is_asked_for_levels() -> None:
     nodes = [
         NodeSpec(name=name, roles=frozenset({"broker"}), ports={"client": 1})
         for name in ("b1", "b2")
     ]
-    for able, asked in ((CAPABILITIES, []), (CAPABILITIES | {FEATURE_LEVELS}, ["b1", "b2"])):
+    for more, asked in ((), []), ({FEATURE_LEVELS}, ["b1", "b2"]), ({LOWERED_LEVELS}, ["b1", "b2"]):
+        able = CAPABILITIES | frozenset(more)
         options = WorkloadOptions(seed=0, threads=2, rate=1, nodes=nodes, capabilities=able)
         final = clients(Topics().final_generator(options))
         history = simulate(final, threads=2, completion=Leveled(), max_ops=100)
