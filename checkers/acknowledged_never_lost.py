@@ -183,7 +183,7 @@ def _reads(recent: Sequence[Operation]) -> Relation[Operation]:
     return relation_of(
         recent,
         name=(each.key for each in recent),
-        topic_id=(_shown_id(each) if each.result else None for each in recent),
+        topic_id=map(_shown_id, recent),
         index=(each.index for each in recent),
         end=(each.end for each in recent),
     )
@@ -304,7 +304,6 @@ def _shown(recent: Sequence[Operation]) -> Relation[Operation]:
     shown = [
         (each, partition, version)
         for each in recent
-        if each.result
         for partition, version in _versions_of(each).items()
     ]
     return relation_of(

@@ -467,6 +467,36 @@ def test_versions_are_of_one_topic(id_of_read: str) -> None:
     assert len(judged(story).findings) == (id_of_read == TOPIC)
 
 
+@pytest.mark.parametrize(("name", "partition", "lost"), [("t", 0, 1), ("t", 1, 0), ("u", 0, 0)])
+def test_versions_are_of_one_partition(name: str, partition: int, lost: int) -> None:
+    """Of one name, too: that an id is of two is for identity-uniqueness to say."""
+    story = Story()
+    story.alter(7, [4])
+    story.describe(name, shown(6, [4], partition=partition))
+    outcome = acknowledged_never_lost(story.run_events())
+    assert len(outcome.findings) == lost
+    assert (outcome.clauses or {})["versions"] == lost
+
+
+@pytest.mark.parametrize("other", ["2", "1"])
+def test_an_answer_rests_on_the_request_that_its_own_process_decided(other: str) -> None:
+    """Whatever was decided in between: on another request, or by another process on one that has
+    the same number."""
+    story = Story()
+    story.decide("CreateTopics", {"topic": "t"}, [5, 6])
+    story.decide(
+        "CreateTopics", {"topic": "u"}, [9], request_id=other, node="c1" if other == "2" else "c2"
+    )
+    story.answer("CreateTopics", 7)
+    assert not acknowledged_never_lost(story.run_events()).findings
+    story.decide("CreateTopics", {"topic": "v"}, [6, 5], request_id="3")
+    story.decide("CreateTopics", {"topic": "w"}, [2], request_id=other)
+    story.answer("CreateTopics", 6, request="3")
+    outcome = acknowledged_never_lost(story.run_events())
+    assert_invalid(outcome, "offset 6 not committed")
+    assert len(outcome.findings) == 1
+
+
 def test_answer_before_commit() -> None:
     story = Story()
     create = story.invoke("create", "t", {}, node="b1")
