@@ -138,19 +138,39 @@ install_project() {
     touch "$stamp"
 }
 
-# Compile all of the checkers' kernels, unless that was done since one of their sources last changed,
-# and keep Spark's classes as a JVM has them once loaded. Both are kept on disk. A run does not wait
-# for this: it compiles what it needs meanwhile.
-compile_kernels() {
-    local stamp="$VENV/.compiled" sources=(framework/compiled.py framework/history checkers)
-    if [[ -e "$stamp" && -z "$(find "${sources[@]}" -name '*.py' -newer "$stamp" 2>/dev/null)" ]]; then return; fi
+# Whether kernels were compiled, to which this file bears witness, since their sources last changed.
+compiled_since() {
+    local sources=(framework/compiled.py framework/history checkers)
+    [[ -e "$1" && -z "$(find "${sources[@]}" -name '*.py' -newer "$1" 2>/dev/null)" ]]
+}
+
+# Compile the kernels that the check of a run needs. A run compiles what it finds missing while its
+# cluster runs, which takes nearly all of a minute; Spark's workers can try the check only then, and
+# the verdict would wait for that.
+compile_for_runs() {
+    if compiled_since "$VENV/.compiled-run" || compiled_since "$VENV/.compiled-test"; then return; fi
+    say "compiling the kernels of a run's check, once a machine (half a minute)"
+    # Without them a run is as right, and its verdict later.
+    if "$VENV/bin/python" -m checkers.precompile >&2 && note_compiled; then
+        touch "$VENV/.compiled-run"
+    else
+        say "they could not be compiled; the run does it"
+    fi
+}
+
+# Compile all of the checkers' kernels, and keep Spark's classes as a JVM has them once loaded.
+compile_for_tests() {
+    if compiled_since "$VENV/.compiled-test"; then return; fi
     say "compiling the checkers' kernels, once a machine (a minute or two)"
     "$VENV/bin/python" -m checkers.precompile --all >&2
-    "$VENV/bin/python" -m framework.checking.precompile >/dev/null # which notes that it is done
+    note_compiled
     # Spark without them is as right, and slower to start.
     "$VENV/bin/python" -m framework.checking.class_archive || say "Spark's classes could not be kept"
-    touch "$stamp"
+    touch "$VENV/.compiled-test"
 }
+
+# Runs ask for this note, rather than look for each kernel.
+note_compiled() { "$VENV/bin/python" -m framework.checking.precompile >/dev/null; }
 
 # Apache Kafka and its command line tools, which the tests run as well: once a machine.
 get_kafka() {
@@ -185,7 +205,9 @@ main() {
     if [[ "$1" == test ]]; then
         get_kafka
         make_images
-        compile_kernels
+        compile_for_tests
+    else
+        compile_for_runs
     fi
 }
 

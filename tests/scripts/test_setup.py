@@ -34,6 +34,7 @@ if [[ "$*" == *"python3 "* ]]; then mv "$STATE/python3" "$(dirname "$0")"; fi"""
     + 'if [[ -e "$STATE/broken" ]]; then echo "no cgroups"; else touch "$STATE/engine"; fi',
     "python3": LOG
     + """if [[ "$1" == -c && "$2" == *version_info* && -e "$STATE/old" ]]; then exit 1; fi
+if [[ "$*" == *checkers.precompile* && -e "$STATE/uncompiled" ]]; then exit 1; fi
 if [[ "$1 $2" == "-m venv" ]]; then
     mkdir -p "$4/bin" && cp "$0" "$4/bin/python"
 fi""",
@@ -121,9 +122,33 @@ def test_there_are_images_before_tests_and_they_are_made_once(machine: Machine) 
     assert machine.calls().count("-m framework.hosts.docker kraft") == 1
 
 
-def test_a_run_does_not_wait_for_kernels(machine: Machine) -> None:
-    assert machine.setup("run").returncode == 0
-    assert "checkers" not in machine.calls()
+def test_a_run_finds_the_kernels_that_it_needs(machine: Machine) -> None:
+    """No more than those: compiling every method takes minutes. Compiled by then, they are noted."""
+    kernel = machine.project / "checkers/frontier.py"
+    kernel.parent.mkdir()
+    kernel.write_text("")
+    os.utime(kernel, (1_000_000_000, 1_000_000_000))
+    assert "compiling the kernels of a run's check" in machine.setup("run").stderr
+    calls = machine.calls().splitlines()
+    compiled, noted = (
+        calls.index(f"python -m {module}")
+        for module in ("checkers.precompile", "framework.checking.precompile")
+    )
+    assert compiled < noted
+    assert not [call for call in calls if "--all" in call or "class_archive" in call]
+    assert machine.setup("run").stderr == ""
+    os.utime(kernel, (4_000_000_000, 4_000_000_000))
+    again = machine.setup("run")
+    assert "compiling" in again.stderr and "pip" not in again.stderr
+
+
+def test_a_run_without_compiled_kernels_goes_on(machine: Machine) -> None:
+    machine.have(uncompiled="")
+    done = machine.setup("run")
+    assert done.returncode == 0
+    assert "could not be compiled" in done.stderr
+    assert "-m framework.checking.precompile" not in machine.calls(), "that it is done is not noted"
+    assert "compiling" in machine.setup("run").stderr, "it is tried again"
 
 
 def test_test_extras_do_for_run_but_not_the_other_way(machine: Machine) -> None:
