@@ -123,7 +123,7 @@ def test_there_are_images_before_tests_and_they_are_made_once(machine: Machine) 
 
 
 def test_a_run_finds_the_kernels_that_it_needs(machine: Machine) -> None:
-    """No more than those: compiling every method takes minutes. Compiled by then, they are noted."""
+    """No more than those: compiling every method takes minutes. It is noted that they are."""
     kernel = machine.project / "checkers/frontier.py"
     kernel.parent.mkdir()
     kernel.write_text("")
