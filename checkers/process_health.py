@@ -112,8 +112,10 @@ STALLS: Final = Clause(
     sources=(LEDGER, DISKS, EVENTS),
     blind="a stall that the process does not tell of, and whose parts nobody waits for; in a log "
     "of pauses, one that was not over when its process was killed, and those for which nobody "
-    "measured what the machine gave: before the run, after it, of a process of a workload's",
+    "measured what the machine gave: before the run, after it, of a process of a workload's, of "
+    "nodes on other machines than the harness's",
 )
+ELSEWHERE: Final = "nobody measured what other machines than the harness's gave their nodes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +158,16 @@ def process_health(
     ticking = {each.node for each in events.of(Ticked)} & planned
     unreported = unshown(events.plan, Booted)
     no_ticks = unshown(events.plan, Ticked)
-    pausing = {each.node for each in stalls if each.source == DISK} & planned
-    no_stalls = no_ticks if unable(events.plan, PAUSES) else ""
+    watched, no_stalls = planned, no_ticks
+    if no_ticks and not unable(events.plan, PAUSES):
+        watched = {node for node in planned if events.machines.are_here([node])}
+        no_stalls = "" if watched else ELSEWHERE
+    pausing = {each.node for each in stalls if each.source == DISK}
     counts: dict[str, Count] = {
         UNBROKEN.name: (len(booted | ended), len(planned)),
         ENDS.name: unreported or (len(booted), len(planned)),
         SILENCE.name: no_ticks or (len(ticking), len(planned)),
-        STALLS.name: no_stalls or (len(ticking | pausing), len(planned)),
+        STALLS.name: no_stalls or (len((ticking | pausing) & watched), len(watched)),
     }
     outcome = weighed(counts, findings, figures)
     missing = () if unreported else sorted(planned - booted)
@@ -214,14 +219,15 @@ def _exit_codes(ends: Iterable[ProcessEnded]) -> Iterator[Finding]:
 def _stalls(stalls: Iterable[Stalled], events: RunEvents, long_ns: int) -> Iterator[Finding]:
     """Of a stall counts what the machine gave its node, by what the harness or the kernel measured
     of that node, whichever was less. A log of pauses says nothing of what the kernel measured: of
-    those counts what was measured by the harness, within the run, and of the plan's nodes."""
+    those counts what was measured by the harness, within the run, and of the plan's nodes that are
+    on its machine."""
     planned = set(events.plan.get("nodes") or ())
     over_ns = max((each.time_ns for each in events.nemesis), default=FOREVER_NS)
     for each in stalls:
         begin_ns, end_ns = earliest_ns(each) - each.lasted_ns, latest_ns(each)
         if each.source == DISK:
             begin_ns, end_ns = max(begin_ns, 0), min(end_ns, over_ns)
-            if each.node not in planned:
+            if each.node not in planned or not events.machines.are_here([each.node]):
                 continue
         if _acted_on(events.faults, each.node, begin_ns, end_ns):
             continue

@@ -176,15 +176,16 @@ class Machines:
 
     def of_node(self, *nodes: str) -> Machine:
         """What a node was given; of several, what the one was that was given least."""
-        return self.of_clients(*nodes) if self._are_here(nodes) else UNMEASURED
+        return self.of_clients(*nodes) if self.are_here(nodes) else UNMEASURED
 
     def of_files(self, node: str) -> Machine:
         """What a node was given whose parts may wait for files, or for memory."""
-        if not self._are_here([node]):
+        if not self.are_here([node]):
             return UNMEASURED
         return busiest([self.of_node(node), self.disk, self.memory])
 
-    def _are_here(self, nodes: Collection[str]) -> bool:
+    def are_here(self, nodes: Collection[str]) -> bool:
+        """Whether they are on the harness's machine. Of another nobody knows what it gave."""
         return self.here is None or set(nodes) <= set(self.here)
 
     @property

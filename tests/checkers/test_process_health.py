@@ -1,6 +1,7 @@
 """Processes run until they are told to stop (D.22)."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -993,6 +994,38 @@ def test_a_pause_counts_as_far_as_the_node_was_given_a_core(took_ms: int, accuse
     starved(story, took_ms, "b1")
     story.final()
     assert bool(process_health(story.run_events()).findings) == accused
+
+
+def elsewhere(story: Story, *here: str) -> Story:
+    """All nodes but these are on machines of their own."""
+    read = [{"offset_ns": 0, "within_ns": 0}]
+    clocks = {node: {"shared": node in here, "samples": read} for node in NODES}
+    story.plan = {**story.plan, "hosts": "ssh", "clocks": clocks}
+    return story
+
+
+@pytest.mark.parametrize(("here", "accused"), [((), False), (("b2",), False), (("b1",), True)])
+def test_a_pause_on_another_machine_may_be_that_machines(
+    here: Sequence[str], accused: bool
+) -> None:
+    """Nobody measures what it gives: a busy one stopped a Java for a second, by its own log."""
+    story = elsewhere(pausing(), *here)
+    story.wait(2_000)
+    paused(story, "b1", 1_500)
+    story.final()
+    result = judged(ProcessHealth(), story)
+    assert bool(result.findings) == accused
+    still = clause_of(result, "never-still")
+    assert (still.compared, still.floor) == ((1, 2) if here else (0, 2))
+    assert bool(still.note.count("other machines")) == (not here)
+
+
+def test_nodes_that_tell_of_their_own_stalls_do_so_on_any_machine() -> None:
+    story = elsewhere(clean())
+    stalled(story, "b3", 20)
+    assert clause_of(judged(ProcessHealth(), story), "never-still").compared == 6
+    stalled(story, "b3", 2_000)
+    assert judged(ProcessHealth(), story).findings
 
 
 def test_a_node_that_left_no_pauses_is_unknown() -> None:
