@@ -12,13 +12,13 @@ controller accepted in one epoch, and between which no version lies.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
 
-from checkers.folds.committed_log import CommittedLog, known_log
-from checkers.folds.decisions import may_have_asked
+from checkers.folds.committed_log import CommittedLog
 from checkers.folds.disk_logs import DISK_KINDS
+from checkers.folds.known_decisions import Known, known_of
 from checkers.folds.reference_controller import (
     IsrRequest,
     against_creation,
@@ -30,7 +30,8 @@ from checkers.folds.reference_controller import (
 )
 from checkers.folds.replay import Key, Replay, states
 from checkers.folds.service import OF_BROKERS
-from checkers.folds.values import alter_isr, altered_isr, heartbeat, key_of
+from checkers.folds.told_decisions import reported_of
+from checkers.folds.values import alter_isr, altered_isr, key_of
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -50,15 +51,7 @@ from framework.evidence.kinds import Decided, Evidence, IsrDecided, Promised, ei
 from framework.evidence.run_events import RunEvents, unreported
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
-from framework.plugins.outcomes import (
-    ABSENT,
-    CLIENT_TIMED_OUT,
-    CONNECTION_FAILED,
-    CONNECTION_LOST,
-    MALFORMED_RESPONSE,
-    PRESENT,
-    STALE,
-)
+from framework.plugins.outcomes import ABSENT, PRESENT, STALE
 
 FS: Final = ("alter-isr", "heartbeat", "create", "delete")
 UNCLEAN: Final = "unclean.leader.election.enable"
@@ -120,15 +113,6 @@ LEADERS: Final = Clause(
 )
 _ALL: Final = (ISR_ACCEPTED, ISR_REFUSED, TOPICS, BROKERS, LEADERS)
 
-Epoch: TypeAlias = tuple[int | None, int | None]
-"""(broker id, broker epoch), None where that is not told."""
-Contents: TypeAlias = tuple[object, ...]
-"""What an operation asks, and a decision is on: its f, of what, whether it was accepted, and the
-epochs that the request carried, None for none."""
-_EPOCHS: Final[Mapping[str, Sequence[str]]] = {
-    "alter-isr": ("broker_id", "broker_epoch", "leader_epoch", "partition_epoch"),
-    "heartbeat": ("broker_epoch",),
-}
 Asked: TypeAlias = Callable[[Replay], Iterable[Finding] | None]
 """What a decision in that state breaks; None: it cannot be told."""
 
@@ -142,46 +126,8 @@ class Question:
     ask: Asked
 
 
-@dataclass(slots=True)
-class Known:
-    """What questions are made of. `ends`: the offset behind the last committed record of each
-    leader's epoch. `versions`: the record that made each version of a partition. `leaving`: who may
-    be shutting down. `asking`: operations by what they are on."""
-
-    log: CommittedLog
-    events: RunEvents
-    ends: dict[int, int] = field(default_factory=dict)
-    versions: dict[Key, dict[int, PartitionState]] = field(default_factory=dict)
-    leaving: set[Epoch] = field(default_factory=set)
-    asking: dict[tuple[str, object], list[Operation]] = field(default_factory=dict)
-
-    def is_sure(self, decision: Decided | IsrDecided) -> bool:
-        """Whether all that it rests on was committed."""
-        return decision.as_of <= self.ends.get(decision.epoch, 0)
-
-    def made(self, decision: Decided | IsrDecided) -> Sequence[Change]:
-        """Its records; none unless all were committed."""
-        held = [self.log.of_epoch(offset, decision.epoch) for offset in decision.records]
-        known = [each for each in held if each is not None]
-        return known if len(known) == len(held) else ()
-
-    def asked(self, decision: Decided | IsrDecided, on: object) -> list[Operation]:
-        """The operations whose request it may have been."""
-        f = "alter-isr" if isinstance(decision, IsrDecided) else str(decision.f)
-        return [each for each in self.asking.get((f, on), ()) if may_have_asked(each, decision)]
-
-    def was_reported(self, decision: Decided, on: object, what: str) -> bool:
-        """Whether all who may have asked were refused, and told this."""
-        asking = self.asked(decision, on)
-        return bool(asking) and all(each.failed and each.asserts == what for each in asking)
-
-    def may_leave(self, state: Replay) -> set[int]:
-        """Brokers that may be shutting down in that state."""
-        return {each for each, own in state.brokers.items() if (each, own.epoch) in self.leaving}
-
-
 def decision_conformance(events: RunEvents) -> Outcome:
-    known = _known(events)
+    known = known_of(events)
     by_offset: dict[int, list[Question]] = defaultdict(list)
     for question in _questions(known):
         by_offset[question.offset].append(question)
@@ -214,7 +160,7 @@ def _counts(compared: Mapping[str, int], known: Known) -> dict[str, Count]:
     }
     counts = {each.name: each.count(compared[each.name], why) for each, why in missing.items()}
     for clause, fs, accepted in _OF_CLIENTS:
-        reported, answers = _reported(known, fs, accepted)
+        reported, answers = reported_of(known, fs, accepted)
         least = answers - max(UNREPORTED, answers // 4)
         if counts[clause.name] == compared[clause.name] and reported < least:
             counts[clause.name] = (reported, least)
@@ -224,64 +170,12 @@ def _counts(compared: Mapping[str, int], known: Known) -> dict[str, Count]:
 UNREPORTED: Final = 3
 """So many decisions may be lost with a process that is killed, or rest on what was never committed;
 where clients had more than a dozen answers, a quarter."""
-_OF_CLIENTS_ALONE: Final = frozenset(
-    {CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST, MALFORMED_RESPONSE}
-)
 _OF_CLIENTS: Final[Sequence[tuple[Clause, Sequence[str], Collection[bool]]]] = (
     (ISR_REFUSED, ("alter-isr",), (False,)),
     (TOPICS, ("create", "delete"), (True, False)),
     (BROKERS, ("heartbeat",), (True, False)),
 )
 """Clause -> clients' operations that have to be told of, and with which answers."""
-
-
-def _reported(known: Known, fs: Sequence[str], accepted: Collection[bool]) -> tuple[int, int]:
-    """How many of clients' answers controllers tell in a state that is known; and how many there
-    were."""
-    events = known.events
-    decisions: Iterable[Decided | IsrDecided] = (*events.of(Decided), *events.of(IsrDecided))
-    decided = Counter(map(_decided_on, filter(known.is_sure, decisions)))
-    asked: dict[Contents, list[Operation]] = defaultdict(list)
-    for each in events.operations:
-        if each.f in fs and each.ok in accepted and (each.ok or each.failed):
-            asked[_asked_for(each)].append(each)
-    words = _words_of_controllers(asked, decided)
-    reported = answers = 0
-    for key, own in asked.items():
-        count = sum(each.ok or bool(each.asserts) or each.error_code in words for each in own)
-        reported, answers = reported + min(count, decided[key]), answers + count
-    return reported, answers
-
-
-def _words_of_controllers(
-    asked: Mapping[Contents, Sequence[Operation]], decided: Mapping[Contents, int]
-) -> set[str | None]:
-    """Codes with which controllers refuse changes of ISRs: a third of the answers with one, and
-    more, are told of. Others come from nodes that decide nothing."""
-    answers, reported = Counter[str | None](), Counter[str | None]()
-    for key, own in asked.items():
-        for number, each in enumerate(own):
-            if each.f == "alter-isr" and each.failed:
-                answers[each.error_code] += 1
-                reported[each.error_code] += number < decided.get(key, 0)
-    words = {code for code, count in answers.items() if 3 * reported[code] >= count}
-    return words - _OF_CLIENTS_ALONE
-
-
-def _asked_for(operation: Operation) -> Contents:
-    value = operation.value if isinstance(operation.value, dict) else {}
-    epochs = [value.get(name) for name in _EPOCHS.get(operation.f, ())]
-    known = (each if each is not None and each >= 0 else None for each in epochs)
-    return operation.f, _on(operation), operation.ok, *known
-
-
-def _decided_on(decision: Decided | IsrDecided) -> Contents:
-    if isinstance(decision, IsrDecided):
-        epochs = (getattr(decision, name) for name in _EPOCHS["alter-isr"])
-        return "alter-isr", decision.key, decision.accepted, *epochs
-    if decision.f == "heartbeat":
-        return decision.f, decision.broker_id, decision.accepted, decision.broker_epoch
-    return decision.f, ",".join(decision.topics), decision.accepted
 
 
 def _few(times: Iterable[bool], what: str) -> str:
@@ -295,42 +189,6 @@ def _questions(known: Known) -> Iterator[Question]:
     yield from _decided_changes(known)
     yield from _decided(known)
     yield from _leaders(known)
-
-
-# --- what is known ------------------------------------------------------------------------
-
-
-def _known(events: RunEvents) -> Known:
-    known = Known(known_log(events), events)
-    for record in known.log.records:
-        known.ends[record.epoch] = record.offset + 1
-        if isinstance(record, PartitionState):
-            known.versions.setdefault(record.key, {})[record.partition_epoch] = record
-    asking: dict[tuple[str, object], list[Operation]] = defaultdict(list)
-    for each in events.operations:
-        asking[each.f, _on(each)].append(each)
-    known.asking = dict(asking)
-    known.leaving = set(_leaving(known))
-    return known
-
-
-def _on(operation: Operation) -> object:
-    if operation.f == "alter-isr":
-        return key_of(alter_isr(operation))
-    return heartbeat(operation)["broker_id"] if operation.f == "heartbeat" else operation.key
-
-
-def _leaving(known: Known) -> Iterator[Epoch]:
-    """Who asked to, by clients and controllers, and who was fenced: he may have."""
-    for each in known.events.of(Decided):
-        if each.target == "leaving":
-            yield each.broker_id, each.broker_epoch
-    for operation in known.events.operations:
-        if operation.f == "heartbeat" and heartbeat(operation).get("target") != "active":
-            yield heartbeat(operation)["broker_id"], heartbeat(operation)["broker_epoch"]
-    for record in known.log.records:
-        if isinstance(record, BrokerFenced):
-            yield record.broker_id, record.broker_epoch
 
 
 # --- changes of ISRs ----------------------------------------------------------------------

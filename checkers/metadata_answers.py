@@ -23,23 +23,15 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from operator import attrgetter
-from typing import Final, TypeAlias
+from typing import Final
 
 from checkers.folds.lives import Lives
 from checkers.folds.observations import with_observations
 from checkers.folds.reassigned import Wishes, wanted_by, wishes_of
-from checkers.folds.roles import BROKER, ids_in
+from checkers.folds.sights import READS, Partition, Sight, Topic, sights_of, topics_named
 from checkers.folds.sweeps import falls
-from checkers.folds.topic_ids import LIVES, TopicLives, topic_lives
-from checkers.folds.values import (
-    IsrState,
-    PartitionShown,
-    alter_isr,
-    altered_isr,
-    fetched,
-    partitions_shown,
-    topic_answer,
-)
+from checkers.folds.topic_ids import LIVES
+from checkers.folds.values import partitions_shown, topic_answer
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -48,7 +40,6 @@ from framework.evidence.run_events import RunEvents, settle_marks, settled, unhe
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, LEDGER, Clause, Count, Finding
 
-READS: Final = ("describe", "metadata")
 FS: Final = (*READS, "alter-isr", "fetch", "list-offsets", "reassign", *LIVES)
 VERSIONED: Final = ("describe", "alter-isr")
 """What shows versions."""
@@ -115,45 +106,6 @@ SETTLED: Final = Clause(
     "answer as the leader of an epoch that is over, where caches show the next one",
 )
 
-Partition: TypeAlias = tuple[str, int]
-"""(topic id, partition)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
-    """What an answer shows of a partition. `version`, `isr`, `replicas`: None where it does not."""
-
-    operation: Operation
-    key: Partition
-    leader: int
-    leader_epoch: int
-    version: int | None = None
-    isr: Sequence[int] | None = None
-    replicas: Sequence[int] | None = None
-
-    @property
-    def cached(self) -> bool:
-        return self.operation.f == "metadata"
-
-    @property
-    def state(self) -> tuple[int, int, frozenset[int]]:
-        return self.leader, self.leader_epoch, frozenset(self.isr or ())
-
-    def __str__(self) -> str:
-        isr = "" if self.isr is None else f", ISR {sorted(self.isr)}"
-        return (
-            f"leader {self.leader} in leader epoch {self.leader_epoch}{isr} by operation "
-            f"{self.operation.index}"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """An answer to who asked for a topic by its name: its id; None: there is none."""
-
-    operation: Operation
-    topic_id: str | None
-
 
 @dataclass(frozen=True, slots=True)
 class Told:
@@ -165,7 +117,7 @@ class Told:
 
 def metadata_answers(events: RunEvents) -> Outcome:
     events = with_observations(events)
-    sights, topics = list(_sights(events)), list(_topics(events))
+    sights, topics = list(sights_of(events)), list(topics_named(events))
     partitions: dict[Partition, list[Sight]] = defaultdict(list)
     for sight in sights:
         partitions[sight.key].append(sight)
@@ -288,54 +240,6 @@ def _is_before(shown: Sight | Topic, settled_at: float) -> bool:
 def _is_after(shown: Sight | Topic, settled_at: float) -> bool:
     """It was asked for later."""
     return shown.operation.index > settled_at
-
-
-# --- what was shown -----------------------------------------------------------------------
-
-
-def _sights(events: RunEvents) -> Iterator[Sight]:
-    ids = ids_in(events.plan, BROKER)
-    lives = topic_lives(events.operations)
-    for operation in events.operations:
-        if not operation.ok or not isinstance(operation.result, dict):
-            continue
-        if operation.f in READS:
-            topic = topic_answer(operation)
-            for shown in partitions_shown(operation):
-                yield _sight(operation, (topic["topic_id"], shown["partition"]), shown)
-        elif operation.f == "alter-isr":
-            asked = alter_isr(operation)
-            key = (asked["topic_id"], asked["partition"])
-            yield _sight(operation, key, altered_isr(operation))
-        else:
-            yield from _leads(operation, lives, ids)
-
-
-def _topics(events: RunEvents) -> Iterator[Topic]:
-    for operation in events.operations:
-        if operation.f in READS and operation.ok:
-            yield Topic(operation, topic_answer(operation).get("topic_id"))
-
-
-def _sight(operation: Operation, key: Partition, shown: IsrState | PartitionShown) -> Sight:
-    return Sight(
-        operation=operation,
-        key=key,
-        leader=shown["leader"],
-        leader_epoch=shown["leader_epoch"],
-        version=shown.get("partition_epoch"),
-        isr=shown["isr"],
-        replicas=shown.get("replicas"),
-    )
-
-
-def _leads(operation: Operation, lives: TopicLives, ids: Mapping[str, int]) -> Iterator[Sight]:
-    """Who answers for a partition in an epoch leads it then."""
-    topic_id, epoch = lives.of(operation), fetched(operation).get("leader_epoch")
-    broker = ids.get(operation.node or "")
-    if topic_id is not None and isinstance(epoch, int) and broker is not None:
-        key = (topic_id, int(str(operation.key).rpartition("/")[2]))
-        yield Sight(operation=operation, key=key, leader=broker, leader_epoch=epoch)
 
 
 # --- 1-4: whoever tells it ----------------------------------------------------------------

@@ -33,9 +33,9 @@ once, by what they may have lost (`folds.power_losses`).
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from typing import Final
 
 from checkers.folds.claims import (
@@ -53,37 +53,28 @@ from checkers.folds.claims import (
     unplaced_by,
     unread_of,
 )
-from checkers.folds.configured import OF_BROKERS, OF_TOPICS
 from checkers.folds.deleted_records import Deletes, given_all_the_same, half_done, undone
 from checkers.folds.log_ends import answered_limits, goes_back, hidden
-from checkers.folds.observations import with_observations
-from checkers.folds.peace import Upset
-from checkers.folds.power_losses import apart, power_losses
-from checkers.folds.reassigned import MOVES
+from checkers.folds.partition_runs import FS, by_partition, key_of_run
+from checkers.folds.power_losses import power_losses
 from checkers.folds.replica_reads import OF_REPLICAS, gave_all, given_by_replicas, of_replicas
-from checkers.folds.told_logs import LOGS, READS, by_key, told_sizes
+from checkers.folds.told_logs import LOGS, told_sizes
 from checkers.folds.told_producers import PRODUCERS, told_producers
-from checkers.folds.topic_ids import LIVES, by_topic_id, topic_lives, topic_of
+from checkers.folds.unreadable import unreadable, why_unread
 from checkers.folds.values import fetch_from, fetched, log_answer, produce_of, revealed, seek_of
 from framework.checking.findings import finding, weighed
-from framework.checking.keyed import Outcome, unquoted
+from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
-from framework.evidence.run_events import RunEvents, settled, unhealed
-from framework.history.jsonl import compact
-from framework.history.pairing import FINAL, Operation
+from framework.evidence.run_events import RunEvents
+from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, LEDGER, Clause, Count, Finding
 from framework.verdict import Verdict
 
-DATA: Final = ("produce", "fetch", "list-offsets", "seek", "delete-records")
-FS: Final = (*DATA, OF_REPLICAS, PRODUCERS, LOGS, *READS, *MOVES, *LIVES, OF_TOPICS, OF_BROKERS)
 LOST_POWER: Final = "brokers lost power, and with it what they had told of"
 NO_SIZE: Final = "no broker told how large its log is"
 NO_PRODUCER: Final = "no leader told of a producer"
 IN_VAIN: Final = 5
 """Questions that may all have met a fault, or a busy machine."""
-TRIES: Final = 3
-"""So many answers without a record, or failures, are no accident of a moment: whoever reads at the
-end waits some seconds for each."""
 
 
 ONE_VALUE: Final = Clause(
@@ -202,52 +193,6 @@ CLAUSES: Final = (
 )
 
 
-def by_partition(events: RunEvents) -> Mapping[str, RunEvents]:
-    """The operations on each partition, by its key, with those that make, show, configure and
-    remove its topic, configure brokers, or move partitions. What an observer was told counts where
-    clients work on a partition, too; what a broker told of several counts for each of them."""
-    keys: dict[str, list[Operation]] = defaultdict(list)
-    topics: dict[str, list[Operation]] = defaultdict(list)
-    brokers = [each for each in events.operations if each.f == OF_BROKERS]
-    moves = [each for each in events.operations if each.f in MOVES]
-    worked_on = {each.key for each in events.operations if each.f in DATA}
-    for operation in with_observations(events).operations:
-        if operation.f == LOGS:
-            for each in by_key([operation]):
-                if each.key in worked_on:
-                    keys[str(each.key)].append(each)
-        elif operation.f in (*LIVES, *READS, OF_TOPICS):
-            topics[unquoted(compact(operation.key))].append(operation)
-        elif operation.key in worked_on:
-            keys[unquoted(compact(operation.key))].append(operation)
-    lives = topic_lives(events.operations)
-    losses = power_losses(each.entries for each in events.faults)
-    return {
-        (key if topic_id is None else f"{key} of {topic_id}") + before: replace(
-            events,
-            operations=[
-                *(*brokers, *topics[topic_of(own[0])], *moves),
-                *(_as_far_as_read(part) if before else part),
-            ],
-        )
-        for key, own in keys.items()
-        for topic_id, group in by_topic_id(lives, own).items()
-        for before, part in apart(losses, group).items()
-    }
-
-
-def _as_far_as_read(operations: Sequence[Operation]) -> list[Operation]:
-    """Without promises that nobody came to look after, before a loss that may have broken them."""
-    fetches = [fetch_of(each) for each in operations if each.f == "fetch" and each.ok]
-    produces = [each for each in operations if each.f == "produce"]
-    open_still = {each.operation.index for each in unread_of(acknowledged_by(produces), fetches)}
-    open_still |= {each.index for each in unplaced_by(produces)}
-    return [
-        replace(each, type="info", result=None) if each.index in open_still else each
-        for each in operations
-    ]
-
-
 def partition_data(events: RunEvents) -> Outcome:
     """Of one partition."""
     operations = events.operations
@@ -297,7 +242,9 @@ def partition_data(events: RunEvents) -> Outcome:
         findings += _ends(operations, last.end)
         findings += _nowhere(nowhere, fetches, last)
     elif acknowledged and not deleted:
-        findings += _unreadable(events, acknowledged)
+        findings += (
+            replace(each, clause=READABLE.name) for each in unreadable(events, acknowledged)
+        )
     above = sum(
         offset >= fetched(fetch.operation).get("high_watermark", offset + 1)
         for fetch in fetches
@@ -327,7 +274,7 @@ def partition_data(events: RunEvents) -> Outcome:
         DELETED.name: told + len(late) or "no log began late, and no delete was known to anybody",
         TOLD_SIZES.name: sizes,
         TOLD_PRODUCERS.name: producers,
-        REPLICAS.name: gave_all(events, _key(events), given, last),
+        REPLICAS.name: gave_all(events, key_of_run(events), given, last),
     }
     if deleted:
         counts[READABLE.name] = "the topic may have been deleted"
@@ -337,7 +284,7 @@ def partition_data(events: RunEvents) -> Outcome:
     findings = list(of_replicas(findings, given, REPLICAS.name))
     outcome = weighed(counts, findings, figures, part=True)
     if outcome.verdict is Verdict.VALID and unread:
-        return replace(outcome, verdict=Verdict.UNKNOWN, note=_why_unread(unread))
+        return replace(outcome, verdict=Verdict.UNKNOWN, note=why_unread(unread))
     return outcome
 
 
@@ -450,62 +397,6 @@ def _nowhere(
             )
 
 
-# --- 8: what was acknowledged can be read -------------------------------------------------
-
-
-def _unreadable(events: RunEvents, acknowledged: Sequence[Claim]) -> Iterator[Finding]:
-    """Why the final fetches did not reach the end, where that is the system's doing: one leader
-    answers again and again that there is more, and gives nothing; or the cluster had settled, and
-    nobody answers."""
-    finals = [
-        each
-        for each in events.operations
-        if each.f == "fetch" and each.phase == FINAL and fetch_from(each).get("consumer") == FINAL
-    ]
-    peace = settled(events.nemesis) is True and not unhealed(events.faults)
-    silent = _last_of(finals, _gives_nothing)
-    upset = Upset.of(events)
-    refused = _last_of(
-        finals, lambda each: peace and not each.ok and not upset.at(each.completed_ns or 0)
-    )
-    for last, how in ((silent, "gave nothing below its own high watermark"), (refused, "failed")):
-        if len(last) >= TRIES:
-            begin = fetch_from(last[0])["from"]
-            yield finding(
-                f"{len(acknowledged)} values were acknowledged, and cannot be read: the last "
-                f"{len(last)} final fetches, from {begin}, {how}{_code(last[0])}",
-                [*last, acknowledged[-1].operation],
-                clause=READABLE.name,
-            )
-
-
-def _last_of(
-    finals: Sequence[Operation], stands: Callable[[Operation], bool]
-) -> Sequence[Operation]:
-    """The last ones in a row, from one offset, of which it stands."""
-    at = fetch_from(finals[-1])["from"] if finals else None
-    return list(
-        takewhile(lambda each: fetch_from(each)["from"] == at and stands(each), finals[::-1])
-    )
-
-
-def _gives_nothing(operation: Operation) -> bool:
-    """Where no final fetch reached the end: so that there is more, by its own word."""
-    return operation.ok and fetch_of(operation).end == fetch_from(operation)["from"]
-
-
-def _code(operation: Operation) -> str:
-    return "" if operation.ok else f" with {operation.error_code}"
-
-
-def _why_unread(unread: Sequence[Claim]) -> str:
-    first = unread[0]
-    return (
-        f"nobody fetched {len(unread)} acknowledged values, as {first.value} at offset "
-        f"{first.offset} (operation {first.operation.index})"
-    )
-
-
 # --- 4: polls -----------------------------------------------------------------------------
 
 
@@ -605,7 +496,7 @@ def _reports(events: RunEvents) -> tuple[Count, Count, list[Finding]]:
     """Of one partition: what was compared of sizes and of producers, and what is wrong."""
     if power_losses(each.entries for each in events.faults):
         return LOST_POWER, LOST_POWER, []
-    sizes, of_sizes = told_sizes(events, _key(events))
+    sizes, of_sizes = told_sizes(events, key_of_run(events))
     producers, of_producers = told_producers(events)
     findings = [
         *(replace(each, clause=TOLD_SIZES.name) for each in of_sizes),
@@ -622,12 +513,6 @@ def _in_vain(events: RunEvents, f: str) -> bool:
     """Whether nobody answered, though it was asked often enough."""
     asked = [each for each in events.operations if each.f == f]
     return len(asked) >= IN_VAIN and not any(each.ok for each in asked)
-
-
-def _key(events: RunEvents) -> str:
-    """The partition whose operations these are."""
-    of_partition = (*DATA, OF_REPLICAS, LOGS, PRODUCERS)
-    return next((str(each.key) for each in events.operations if each.f in of_partition), "/0")
 
 
 class PartitionData(RunChecker):

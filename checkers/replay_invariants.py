@@ -7,7 +7,7 @@ versions differ, they say what holds (`LogRules`). Where it is known how nodes m
 their states (`ImageForm`), those have to be the replay's.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -17,9 +17,10 @@ from checkers.folds.committed_log import CommittedLog, known_log
 from checkers.folds.disk_logs import DISK_KINDS
 from checkers.folds.eligible import Eligibility
 from checkers.folds.log_rules import Rules
-from checkers.folds.metadata_digest import Digest
 from checkers.folds.registering import held, registers_again, wrong_registration
-from checkers.folds.replay import Key, Partition, Replay, states
+from checkers.folds.replay import Key, Partition, Replay
+from checkers.folds.shutting_down import ShuttingDown, shutdowns_of
+from checkers.folds.state_digests import State, states_told, wrong_digests
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -50,7 +51,6 @@ from framework.evidence.kinds import (
     ImageShown,
     LogRule,
     LogRules,
-    SnapshotFile,
     either_of,
 )
 from framework.evidence.run_events import RunEvents, unreported
@@ -134,7 +134,7 @@ def replay_invariants(events: RunEvents) -> Outcome:
     log = known_log(events)
     decisions = [each for each in events.of(Decided) if each.accepted]
     rules = Rules.of(events)
-    fold = Fold(_shutdowns(decisions), rules)
+    fold = Fold(shutdowns_of(decisions), rules)
     for change in log.records:
         fold.feed(change)
     conflicts = [replace(each, clause=ONE_LOG.name) for each in log.conflicts]
@@ -143,9 +143,9 @@ def replay_invariants(events: RunEvents) -> Outcome:
     fold.compared[WHOLE.name] += groups
     digests: list[State] = []
     if form := next(events.of(ImageForm), None):
-        digests += _states(events)
-        compared, found = _digests(digests, log, form)
-        findings += found
+        digests += states_told(events)
+        compared, found = wrong_digests(digests, log, form)
+        findings += (replace(each, clause=DIGESTS.name) for each in found)
         fold.compared[DIGESTS.name] += compared
     figures = {"records": len(log.records), "decisions": len(decisions), "digests": len(digests)}
     counts = _counts(fold.compared, form, events)
@@ -171,45 +171,6 @@ def _counts(
     elif not compared[DIGESTS.name] and (why := unreported(events.plan)):
         counts[DIGESTS.name] = why
     return counts
-
-
-# --- controlled shutdowns -----------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ShuttingDown:
-    """In leader epoch `epoch`, from offset `begin` up to `end`, a controller that had accepted
-    the broker's wish to shut down under `broker_epoch`, and had not been told otherwise."""
-
-    epoch: int
-    broker_epoch: int | None
-    begin: int
-    end: int | None
-    decision: Decided
-
-
-def _shutdowns(decisions: Iterable[Decided]) -> dict[int, list[ShuttingDown]]:
-    """By broker id. The wish is soft state of a controller: it ends with its epoch."""
-    wishes: dict[tuple[int, int], list[Decided]] = defaultdict(list)
-    for each in decisions:
-        if each.target is not None and each.broker_id is not None:
-            wishes[each.broker_id, each.epoch].append(each)
-    found: dict[int, list[ShuttingDown]] = defaultdict(list)
-    for (broker, _), own in sorted(wishes.items(), key=lambda item: item[0]):
-        begun: Decided | None = None
-        for each in own:
-            if each.target == "leaving":
-                begun = begun or each
-            elif begun is not None:
-                found[broker].append(_shutting_down(begun, each.as_of))
-                begun = None
-        if begun is not None:
-            found[broker].append(_shutting_down(begun, None))
-    return found
-
-
-def _shutting_down(begun: Decided, end: int | None) -> ShuttingDown:
-    return ShuttingDown(begun.epoch, begun.broker_epoch, begun.as_of, end, begun)
 
 
 # --- the fold -----------------------------------------------------------------------------
@@ -573,7 +534,7 @@ def _named(key: Key) -> str:
     return f"{key[0]}/{key[1]}"
 
 
-# --- counts, decisions and digests ----------------------------------------------------------------
+# --- counts and decisions -----------------------------------------------------------------
 
 
 def _eligible(fold: Fold, rules: Rules) -> Count:
@@ -605,50 +566,6 @@ def _whole(decisions: Iterable[Decided], log: CommittedLog) -> tuple[int, list[F
         if 0 < len(own) < len(offsets):
             message = f"{what}, of which only {[each.offset for each in own]} were committed"
             findings.append(finding(message, evidence=[decision, *own], clause=WHOLE.name))
-    return compared, findings
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """A node's state below an offset has this digest."""
-
-    offset: int
-    digest: str
-    by: Evidence
-
-
-def _states(events: RunEvents) -> Iterator[State]:
-    reported: Iterable[ImageDigest | ImageShown] = events.of(ImageDigest, ImageShown)
-    for each in reported:
-        yield State(each.offset, each.digest, each)
-    for file in events.of(SnapshotFile):
-        if file.digest is not None:
-            yield State(file.end_offset, file.digest, file)
-
-
-def _digests(
-    reported: Iterable[State], log: CommittedLog, form: ImageForm
-) -> tuple[int, list[Finding]]:
-    """A node's state below an offset is what the records below it make: what a removed topic
-    was configured to is gone, and nothing that is in no record is there."""
-    by_offset: dict[int, dict[str, Evidence]] = defaultdict(dict)
-    for state_reported in reported:
-        by_offset[state_reported.offset].setdefault(state_reported.digest, state_reported.by)
-    digest = Digest(form)
-    compared, findings = 0, []
-    for offset, state in states(log, by_offset, form):
-        right = digest.of(state)
-        compared += len(by_offset[offset])
-        findings += [
-            finding(
-                f"{each.node}'s state below offset {offset} has digest {wrong[:16]}; the "
-                f"replay of the log has {right[:16]}",
-                evidence=[each],
-                clause=DIGESTS.name,
-            )
-            for wrong, each in sorted(by_offset[offset].items())
-            if wrong != right
-        ]
     return compared, findings
 
 

@@ -13,12 +13,8 @@ from judging import assert_unknown, clause_of, judged, silent
 from planted_logs import LogStory
 from planted_runs import OTHER, TOPIC, accepted, assert_invalid, assert_valid, change
 
-from checkers.decision_conformance import (
-    UNCLEAN,
-    DecisionConformance,
-    _words_of_controllers,
-    decision_conformance,
-)
+from checkers.decision_conformance import UNCLEAN, DecisionConformance, decision_conformance
+from checkers.folds.told_decisions import _words_of_controllers
 from framework.evidence.kinds import Decided, IsrDecided, Promised
 from framework.history.event import CompletionType
 from framework.history.pairing import Operation

@@ -13,7 +13,8 @@ from judging import judged
 from planted_reports import REPLICAS, REPORTS
 from planted_runs import MS, NODES, OTHER, TOPIC, Story, assert_invalid, assert_valid
 
-from checkers.partition_data import IN_ORDER, IN_VAIN, TRIES, PartitionData, partition_data
+from checkers.folds.unreadable import TRIES
+from checkers.partition_data import IN_ORDER, IN_VAIN, PartitionData, partition_data
 from framework.checking.keyed import Outcome
 from framework.history.pairing import Operation
 from framework.verdict import Verdict

@@ -12,9 +12,10 @@ from planted_runs import TOPIC, Story
 from test_partition_data import KEY, Data
 from test_replica_matching import lies, produce, read, write
 
+from checkers.folds.partition_runs import by_partition
 from checkers.folds.power_losses import PowerLoss, apart, forgotten, left_of, power_losses
 from checkers.kafka_log import INJECTED, judge_runs, without_injections
-from checkers.partition_data import by_partition, partition_data
+from checkers.partition_data import partition_data
 from checkers.replica_matching import replica_matching
 from framework.checking.columns import Columns
 from framework.checking.runs import OPERATIONS, add_operation
