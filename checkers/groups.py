@@ -54,13 +54,10 @@ from checkers.folds.group_runs import (
     group_run,
 )
 from checkers.folds.group_stays import meanwhile, stays
+from checkers.folds.group_values import group_request, joined
 from checkers.folds.instances import acts_of_the_fenced, timely_returns
 from checkers.folds.roles import BROKER, with_roles
 from checkers.folds.topic_ids import topic_of_key
-from checkers.folds.values import (
-    group_request,
-    joined,
-)
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

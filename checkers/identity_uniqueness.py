@@ -19,7 +19,8 @@ import numpy as np
 
 from checkers.folds.committed_log import once_each
 from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
-from checkers.folds.values import heartbeat, heartbeat_answer, produce_of, revealed, topic_answer
+from checkers.folds.log_values import produce_of
+from checkers.folds.values import heartbeat, heartbeat_answer, revealed, topic_answer
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

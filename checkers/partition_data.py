@@ -55,13 +55,14 @@ from checkers.folds.claims import (
 )
 from checkers.folds.deleted_records import Deletes, given_all_the_same, half_done, undone
 from checkers.folds.log_ends import answered_limits, goes_back, hidden
+from checkers.folds.log_values import fetch_from, fetched, log_answer, produce_of, seek_of
 from checkers.folds.partition_runs import FS, by_partition, key_of_run
 from checkers.folds.power_losses import power_losses
 from checkers.folds.replica_reads import OF_REPLICAS, gave_all, given_by_replicas, of_replicas
 from checkers.folds.told_logs import LOGS, told_sizes
 from checkers.folds.told_producers import PRODUCERS, told_producers
 from checkers.folds.unreadable import unreadable, why_unread
-from checkers.folds.values import fetch_from, fetched, log_answer, produce_of, revealed, seek_of
+from checkers.folds.values import revealed
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

@@ -24,18 +24,12 @@ from checkers.folds.epoch_files import epochs_written_down
 from checkers.folds.final_isrs import FinalIsr, Isrs, final_isrs
 from checkers.folds.final_watermarks import above_the_leaders
 from checkers.folds.log_ends import answered_limits
+from checkers.folds.log_values import log_answer, produce_of
 from checkers.folds.power_losses import forgotten, power_losses
 from checkers.folds.removals import Removals
-from checkers.folds.replica_logs import (
-    Content,
-    Logs,
-    Partition,
-    ReplicaLog,
-    final_logs,
-)
+from checkers.folds.replica_logs import Content, Logs, Partition, ReplicaLog, final_logs
 from checkers.folds.roles import BROKER, nodes_by_id
 from checkers.folds.topic_ids import LIVES, TopicLives, topic_lives
-from checkers.folds.values import log_answer, produce_of
 from framework.checking.cuts import cut_by_partition
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Final
 
-from checkers.folds.values import fetch_from, fetched, log_answer, produce_of
+from checkers.folds.log_values import fetch_from, fetched, log_answer, produce_of
 from framework.history.pairing import FINAL, Operation
 
 CONSUMER: Final = "final"

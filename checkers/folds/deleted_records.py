@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 from checkers.folds.lives import Lives
 from checkers.folds.log_ends import LimitAnswer
-from checkers.folds.values import delete_records, deleted, fetch_from, fetched
+from checkers.folds.log_values import delete_records, deleted, fetch_from, fetched
 from framework.checking.findings import finding
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation

@@ -9,9 +9,9 @@ nothing moved behind that answer.
 from collections.abc import Mapping, Sequence
 
 from checkers.folds.final_isrs import FinalIsr, Isrs
+from checkers.folds.log_values import fetched
 from checkers.folds.power_losses import power_losses
 from checkers.folds.replica_logs import Partition
-from checkers.folds.values import fetched
 from framework.checking.findings import finding
 from framework.evidence.kinds import PartitionOffsetSaved
 from framework.evidence.run_events import RunEvents

@@ -5,7 +5,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from checkers.folds.values import group_request, list_groups, listed, log_answer
+from checkers.folds.group_values import group_request, list_groups, listed
+from checkers.folds.log_values import log_answer
 from framework.checking.findings import finding, named
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import FINAL, Operation

@@ -6,16 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
+from checkers.folds.group_values import group_request, joined
 from checkers.folds.instances import of_instances
-from checkers.folds.values import (
-    fetch_from,
-    fetched,
-    group_request,
-    joined,
-    list_offsets,
-    log_answer,
-    produce_of,
-)
+from checkers.folds.log_values import fetch_from, fetched, list_offsets, log_answer, produce_of
 from framework.history.pairing import Operation
 from framework.plugins.outcomes import ABSENT, PRESENT, STALE
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from checkers.folds.group_runs import Commit, GroupRun
+from checkers.folds.group_values import group_request
 from checkers.folds.operations import end_of
 from checkers.folds.topic_ids import topic_of_key
-from checkers.folds.values import group_request
 from framework.history.pairing import Operation
 
 Who: TypeAlias = tuple[str, str, int]

@@ -14,16 +14,12 @@ from checkers.folds.brokers import ids_of
 from checkers.folds.claims import never_acknowledged
 from checkers.folds.configured import OF_TOPICS, configs_asked
 from checkers.folds.isr import Key
+from checkers.folds.log_values import log_answer, produce_of
 from checkers.folds.power_losses import PowerLoss, forgotten, left_of, power_losses
 from checkers.folds.shown_states import Between, ShownStates
-from checkers.folds.values import changed_configs, log_answer, produce_of
+from checkers.folds.values import changed_configs
 from framework.checking.findings import finding
-from framework.evidence.changes import (
-    ConfigSet,
-    PartitionCreated,
-    PartitionState,
-    TopicCreated,
-)
+from framework.evidence.changes import ConfigSet, PartitionCreated, PartitionState, TopicCreated
 from framework.evidence.clocks import earliest_ns, latest_ns
 from framework.evidence.ids import Offset
 from framework.evidence.kinds import (

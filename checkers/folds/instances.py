@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Final, TypeAlias
 
+from checkers.folds.group_values import group_request, joined, told_its_id
 from checkers.folds.operations import end_of
-from checkers.folds.values import group_request, joined, told_its_id
 from framework.history.pairing import Operation
 
 ACTS: Final = ("commit", "beat")

@@ -11,14 +11,8 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from checkers.folds.configured import OF_BROKERS, OF_TOPICS, configs_asked
-from checkers.folds.values import (
-    changed_configs,
-    delete_records,
-    deleted,
-    fetched,
-    list_offsets,
-    log_answer,
-)
+from checkers.folds.log_values import delete_records, deleted, fetched, list_offsets, log_answer
+from checkers.folds.values import changed_configs
 from framework.checking.findings import finding
 from framework.evidence.ids import Offset
 from framework.history.event import Recorded

@@ -19,7 +19,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from checkers.folds.values import deleted, fetch_from, fetched, log_answer, topic_answer
+from checkers.folds.log_values import deleted, fetch_from, fetched, log_answer
+from checkers.folds.values import topic_answer
 from framework.evidence.ids import Offset
 from framework.history.event import Recorded
 from framework.history.pairing import Operation

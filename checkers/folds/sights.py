@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from checkers.folds.log_values import fetched
 from checkers.folds.roles import BROKER, ids_in
 from checkers.folds.topic_ids import TopicLives, topic_lives
 from checkers.folds.values import (
@@ -12,7 +13,6 @@ from checkers.folds.values import (
     PartitionShown,
     alter_isr,
     altered_isr,
-    fetched,
     partitions_shown,
     topic_answer,
 )

@@ -15,17 +15,11 @@ from itertools import accumulate
 from typing import Final
 
 from checkers.folds.log_ends import may_be_removed
+from checkers.folds.log_values import fetched, log_dirs, logs_told
 from checkers.folds.operations import end_of
 from checkers.folds.reassigned import Wish, wishes_of
 from checkers.folds.roles import BROKER, ids_in
-from checkers.folds.values import (
-    PartitionShown,
-    fetched,
-    log_dirs,
-    logs_told,
-    partitions_shown,
-    reassignments_of,
-)
+from checkers.folds.values import PartitionShown, partitions_shown, reassignments_of
 from framework.checking.findings import finding
 from framework.evidence.run_events import RunEvents, settled
 from framework.history.event import is_observer

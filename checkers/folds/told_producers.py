@@ -14,14 +14,9 @@ from itertools import accumulate
 from typing import Final
 
 from checkers.folds.log_ends import may_be_removed
+from checkers.folds.log_values import ActiveProducer, log_answer, produce_of, producers_told
 from checkers.folds.operations import end_of
-from checkers.folds.values import (
-    ActiveProducer,
-    log_answer,
-    produce_of,
-    producers_told,
-    revealed,
-)
+from checkers.folds.values import revealed
 from framework.checking.findings import finding
 from framework.evidence.run_events import RunEvents, settled
 from framework.history.pairing import FINAL, Operation

@@ -5,8 +5,8 @@ from itertools import takewhile
 from typing import Final
 
 from checkers.folds.claims import Claim, fetch_of
+from checkers.folds.log_values import fetch_from
 from checkers.folds.peace import Upset
-from checkers.folds.values import fetch_from
 from framework.checking.findings import finding
 from framework.evidence.run_events import RunEvents, settled, unhealed
 from framework.history.pairing import FINAL, Operation

@@ -1,4 +1,5 @@
-"""What operations ask for and are answered, by kind: the members of their values, in types.
+"""What operations ask for and are answered, by kind: the members of their values, in types. Those
+on partitions' logs are in `log_values`, those on groups in `group_values`.
 
 They are dicts with types, and not objects that are made of dicts, because a history may be
 anybody's: a member is looked at when a rule asks for it, so that a history that lacks what a rule
@@ -218,127 +219,7 @@ class Flood(TypedDict):
     late_max_ms: float
 
 
-# --- logs of partitions -------------------------------------------------------------------
-
-
-class Produce(TypedDict):
-    """One value. `producer`: who sends it, where it is idempotent."""
-
-    value: int
-    acks: NotRequired[str]
-    idempotent: NotRequired[bool]
-    producer: NotRequired[str]
-
-
-class FetchFrom(TypedDict("FetchFrom", {"from": Offset})):
-    """By a consumer, on its own or in a group."""
-
-    consumer: NotRequired[str]
-    group: NotRequired[str]
-
-
-class Fetched(TypedDict, total=False):
-    """`records`: offset and value. `position`: where the next fetch goes on."""
-
-    records: Sequence[tuple[Offset, int]] | None
-    position: Offset
-    high_watermark: Offset
-    log_start: Offset | None
-    leader_epoch: LeaderEpoch
-
-
-class Seek(TypedDict):
-    to: Offset
-    consumer: NotRequired[str]
-
-
-class ListOffsets(TypedDict, total=False):
-    """`at`: "earliest", "latest", or a time."""
-
-    at: str | int
-
-
-class DeleteRecords(TypedDict):
-    """-1: all up to the high watermark."""
-
-    before: Offset
-
-
-class Deleted(TypedDict, total=False):
-    """Of a delete of records: from where on replicas have any."""
-
-    low_watermark: Offset
-
-
-class LogSize(TypedDict):
-    """A log that a broker has, in bytes. `future`: it is to replace the one that is there."""
-
-    key: str
-    size: int
-    future: NotRequired[bool | None]
-
-
-class LogDirs(TypedDict):
-    """Of which partitions, `<topic>/<number>`, a broker is asked for its logs."""
-
-    keys: Sequence[str]
-
-
-class ActiveProducer(TypedDict):
-    """A producer as a partition's log knows it. `last`: its last sequence number; -1: none."""
-
-    id: int
-    epoch: int
-    last: int
-
-
-class LogAnswer(TypedDict, total=False):
-    """Of a produce or a ListOffsets."""
-
-    topic_id: str
-    offset: Offset
-    leader_epoch: LeaderEpoch
-
-
-# --- groups -------------------------------------------------------------------------------
-
-
-class GroupRequest(TypedDict):
-    """Of a member. A commit says in which generation, and up to where it has read. Of a static one:
-    `instance`; `id`, what the coordinator calls its process; of a join `session_ms`, how long that
-    is a member unheard."""
-
-    group: str
-    member: NotRequired[str]
-    generation: NotRequired[int]
-    offset: NotRequired[Offset]
-    instance: NotRequired[str]
-    id: NotRequired[str]
-    session_ms: NotRequired[int]
-
-
-class ListGroups(TypedDict, total=False):
-    """Null, or none: groups of all states, and types."""
-
-    states: Sequence[str] | None
-    types: Sequence[str] | None
-
-
-class Listed(TypedDict):
-    """A broker's groups: of each its id, state and type. Null: none was told."""
-
-    groups: Sequence[tuple[str, str | None, str | None]]
-
-
-class Joined(TypedDict):
-    """`positions`: key, and where the member goes on there. `id`: what the coordinator calls it;
-    `part`: what a static one is given, in its group's own words."""
-
-    generation: int
-    assigned: NotRequired[Sequence[str] | None]
-    positions: NotRequired[Sequence[tuple[str, Offset]] | None]
-    id: NotRequired[str]
-    part: NotRequired[str]
+# --- settings and features ----------------------------------------------------------------
 
 
 class Configure(TypedDict, total=False):
@@ -489,62 +370,8 @@ def log_part(answer: Operation) -> LogPart:
     return result
 
 
-def produce_of(operation: Operation) -> Produce:
-    value: Produce = operation.value
-    return value
-
-
-def list_offsets(operation: Operation) -> ListOffsets:
-    value: ListOffsets = operation.value
-    return value
-
-
-def delete_records(operation: Operation) -> DeleteRecords:
-    value: DeleteRecords = operation.value
-    return value
-
-
-def deleted(operation: Operation) -> Deleted:
-    """Of one that was acknowledged."""
-    result: Deleted = operation.result
-    return result
-
-
-def log_dirs(operation: Operation) -> LogDirs:
-    value: LogDirs = operation.value
-    return value
-
-
-def logs_told(operation: Operation) -> Sequence[LogSize]:
-    """Of an answer."""
-    result: Sequence[LogSize] = operation.result
-    return result
-
-
-def producers_told(operation: Operation) -> Sequence[ActiveProducer]:
-    """Of an answer."""
-    result: Sequence[ActiveProducer] = operation.result
-    return result
-
-
 def create_topic(operation: Operation) -> CreateTopic:
     value: CreateTopic = operation.value
-    return value
-
-
-def fetch_from(operation: Operation) -> FetchFrom:
-    value: FetchFrom = operation.value
-    return value
-
-
-def fetched(operation: Operation) -> Fetched:
-    """Of one that was answered."""
-    result: Fetched = operation.result
-    return result
-
-
-def seek_of(operation: Operation) -> Seek:
-    value: Seek = operation.value
     return value
 
 
@@ -559,33 +386,11 @@ def reassignments_of(operation: Operation) -> Sequence[UnderWay]:
     return result
 
 
-def log_answer(operation: Operation) -> LogAnswer:
-    """Empty where there is none."""
-    result: LogAnswer = operation.result or {}
-    return result
-
-
-def group_request(operation: Operation) -> GroupRequest:
-    value: GroupRequest = operation.value
-    return value
-
-
 def changed_configs(operation: Operation) -> Sequence[tuple[str, str | None]]:
     """What a change of a configuration asks for; no value: the setting is taken away."""
     value: Configure = operation.value
     given = [(name, to) for name, to in value.get("set") or ()]
     return [*given, *((name, None) for name in value.get("delete") or ())]
-
-
-def list_groups(operation: Operation) -> ListGroups:
-    value: ListGroups = operation.value or {}
-    return value
-
-
-def listed(operation: Operation) -> Listed:
-    """Of a question for a broker's groups that was answered."""
-    result: Listed = operation.result
-    return result
 
 
 def update_feature(operation: Operation) -> UpdateFeature:
@@ -597,14 +402,3 @@ def features(operation: Operation) -> Features:
     """Of a question for levels that was answered."""
     result: Features = operation.result
     return result
-
-
-def joined(operation: Operation) -> Joined:
-    """Of a join or an assignment that was answered."""
-    result: Joined = operation.result
-    return result
-
-
-def told_its_id(join: Operation) -> bool:
-    """Whether a member was told what the coordinator calls it."""
-    return join.ok and "id" in (join.result or {})

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import checkers
-from checkers.folds import values
+from checkers.folds import group_values, log_values, values
 from framework.history.pairing import Operation
 
+VALUES = {Path(str(each.__file__)) for each in (values, log_values, group_values)}
 RAW = re.compile(r"\b(?:value|result|ext)(?:\[|\.get\(| or \{\})")
 STEP = re.compile(rf"\b(?!mark\b|slots\b|log\b|self\b)\w+\.{RAW.pattern[2:]}")
 """Into a value of an operation; marks are the nemesis', the others columns of numbers."""
@@ -21,7 +22,7 @@ def test_no_rule_steps_into_a_value_without_a_type() -> None:
     found = [
         f"{path.relative_to(folder)}: {step.group()}"
         for path in folder.rglob("*.py")
-        if path != Path(values.__file__)
+        if path not in VALUES
         for step in STEP.finditer(path.read_text())
     ]
     assert found == []
@@ -42,28 +43,28 @@ ASKED = (
     values.alter_isr,
     values.conditional,
     values.create_topic,
-    values.delete_records,
-    values.fetch_from,
-    values.group_request,
+    log_values.delete_records,
+    log_values.fetch_from,
+    group_values.group_request,
     values.heartbeat,
-    values.list_offsets,
-    values.produce_of,
+    log_values.list_offsets,
+    log_values.produce_of,
     values.reassign_of,
-    values.seek_of,
+    log_values.seek_of,
 )
 ANSWERED = (
     values.altered_isr,
     values.cluster_view,
-    values.fetched,
+    log_values.fetched,
     values.flood_report,
-    values.joined,
+    group_values.joined,
     values.log_part,
     values.quorum_view,
 )
 ANSWERED_IF_AT_ALL = (
     values.drained,
     values.heartbeat_answer,
-    values.log_answer,
+    log_values.log_answer,
     values.reassignments_of,
     values.topic_answer,
 )
@@ -124,7 +125,7 @@ def test_logs_of_voters_reach_as_far_as_the_leader_tells(
 )
 def test_a_member_that_was_told_its_id(type: Any, result: Any, told: bool) -> None:
     join = Operation(index=0, f="join", type=type, end=1, result=result)
-    assert values.told_its_id(join) is told
+    assert group_values.told_its_id(join) is told
 
 
 @pytest.mark.parametrize(
