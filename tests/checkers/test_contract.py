@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from contract import Plants
@@ -211,8 +211,20 @@ def test_clean_run_on_machines_with_own_clocks_is_valid(name: str, within_ns: in
     assert result.verdict is Verdict.VALID, (result.note, result.findings)
 
 
+HERE_ALONE: Final = {
+    "a pause that a disk tells of",
+    "a pause that a disk tells of, of another node than the paused one",
+}
+"""What a node elsewhere may owe to its machine, of which nobody measures what it gives."""
+
+
 @pytest.mark.parametrize(
-    ("name", "violation"), [each for each in violations() if each.values[0] in ON_EVIDENCE]
+    ("name", "violation"),
+    [
+        each
+        for each in violations()
+        if each.values[0] in ON_EVIDENCE and each.values[1] not in HERE_ALONE
+    ],
 )
 def test_violation_is_found_on_machines_with_own_clocks(name: str, violation: str) -> None:
     it = case(name)
