@@ -57,7 +57,7 @@ def test_a_long_run_is_judged_in_parts_where_it_can_be(run: Path) -> None:
         assert added(name, whole[name])["verdict"] == "VALID"
 
 
-SPENT = dict.fromkeys(("parts", "processor_s", "peak_mib"), 0)
+SPENT = dict.fromkeys(("parts", "processor_s", "peak_mib", "read_mib"), 0)
 
 
 def test_a_part_is_handed_its_own_columns(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
