@@ -42,7 +42,7 @@ from checkers.folds.disk_logs import DISK_KINDS
 from checkers.folds.dry_runs import came_to_nothing, tried_by_name, would_make
 from checkers.folds.elected import ELECT, elected, hardly_asked
 from checkers.folds.levels import FEATURES, UPDATE, levels_kept
-from checkers.folds.lowered_levels import levels_made, levels_told
+from checkers.folds.lowered_levels import courses_of, levels_made, levels_told
 from checkers.folds.lowered_levels import wishes_of as levels_wished
 from checkers.folds.reassigned import (
     MOVES,
@@ -344,9 +344,10 @@ def _levels(events: RunEvents, log: CommittedLog, agreed: bool) -> Mapping[Claus
     if not unable(events.plan, FEATURE_LEVELS):
         found[LEVELS] = levels_kept(events.operations, agreed)
     if not unable(events.plan, LOWERED_LEVELS):
-        wishes = levels_wished(events.operations)
-        found[LEVELS_MADE] = levels_made(log, wishes)
-        found[LEVELS_TOLD] = levels_told(events.operations, log, wishes, agreed=agreed)
+        wishes, courses = levels_wished(events.operations), courses_of(log)
+        found[LEVELS_MADE] = levels_made(log, courses, wishes)
+        told = levels_told(events.operations, log, courses, wishes, agreed=agreed)
+        found[LEVELS_TOLD] = told
     return found
 
 

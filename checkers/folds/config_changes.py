@@ -17,12 +17,12 @@ from checkers.folds.configured import (
     last_writes,
     may_be,
     of_nobody,
-    unmade,
+    ungranted,
 )
 from checkers.folds.values import changed_configs, topic_answer
 from framework.checking.findings import finding
 from framework.history.pairing import Operation
-from framework.plugins.checker import EVENTS, Finding
+from framework.plugins.checker import Finding
 
 MayBe: TypeAlias = Mapping[str, Sequence[str | None]]
 """By setting, the values that it may have; None: none."""
@@ -63,16 +63,7 @@ def by_the_log(
     for (resource, name), held in logged.held.items():
         writes = changes[resource].get(name, ())
         compared += sum(each.operation.ok for each in writes)
-        found += [
-            finding(
-                f"operation {each.operation.index} was granted {name}={either([each.value])} of "
-                f"{each.operation.key}, and the log does not have that behind what had been "
-                "granted before",
-                [each.operation],
-                by=[EVENTS],
-            )
-            for each in unmade(writes, held)
-        ]
+        found += ungranted(writes, held, f"{name}=")
     return compared, found
 
 

@@ -17,6 +17,7 @@ from typing import Final, TypeAlias
 from checkers.folds.committed_log import CommittedLog
 from checkers.folds.operations import end_of
 from checkers.folds.values import changed_configs, create_topic
+from framework.checking.findings import finding
 from framework.evidence.changes import (
     BROKER_RESOURCE,
     TOPIC_RESOURCE,
@@ -25,6 +26,7 @@ from framework.evidence.changes import (
     TopicRemoved,
 )
 from framework.history.pairing import Operation
+from framework.plugins.checker import EVENTS, Finding
 
 OF_TOPICS: Final = "configure"
 OF_BROKERS: Final = "configure-broker"
@@ -227,3 +229,15 @@ def unmade(writes: Iterable[Write], held: Sequence[str | None]) -> Iterator[Writ
             yield each
         else:
             heappush(over, (end_of(each.operation), own[at]))
+
+
+def ungranted(writes: Iterable[Write], held: Sequence[str | None], what: str) -> Iterator[Finding]:
+    """Those (`unmade`) that were granted all the same. `what`: stands before the value."""
+    for each in unmade(writes, held):
+        value = "none" if each.value is None else each.value
+        yield finding(
+            f"operation {each.operation.index} was granted {what}{value} of {each.operation.key}, "
+            "and the log does not have that behind what had been granted before",
+            [each.operation],
+            by=[EVENTS],
+        )

@@ -13,13 +13,13 @@ from operator import itemgetter
 from typing import Final, TypeAlias
 
 from checkers.folds.committed_log import CommittedLog
-from checkers.folds.configured import Write, Writes, last_writes, may_be, unmade
+from checkers.folds.configured import Write, Writes, last_writes, may_be, ungranted
 from checkers.folds.levels import FEATURES, UPDATE
 from checkers.folds.values import features, update_feature
 from framework.checking.findings import finding
 from framework.evidence.changes import BrokerRegistered, FeatureSet
 from framework.history.pairing import FINAL, Operation
-from framework.plugins.checker import EVENTS, Finding
+from framework.plugins.checker import Finding
 
 NONE: Final = "0"
 Judged: TypeAlias = tuple[int, list[Finding]]
@@ -50,11 +50,13 @@ class Course:
         return self.levels[place - 1][1] if place else NONE
 
 
+Courses: TypeAlias = Mapping[str, Course]
+"""By feature."""
 NEVER: Final = Course(NONE, (), ())
 """Of a feature that the log does not have."""
 
 
-def courses_of(log: CommittedLog) -> Mapping[str, Course]:
+def courses_of(log: CommittedLog) -> Courses:
     """Of the features that the log has."""
     first: dict[str, str] = defaultdict(lambda: NONE)
     sets: dict[str, list[tuple[FeatureSet, int]]] = defaultdict(list)
@@ -75,10 +77,9 @@ def courses_of(log: CommittedLog) -> Mapping[str, Course]:
 # --- by the log ---------------------------------------------------------------------------
 
 
-def levels_made(log: CommittedLog, wishes: Writes) -> Judged:
+def levels_made(log: CommittedLog, courses: Courses, wishes: Writes) -> Judged:
     """How many records and granted wishes were held against each other, and what is wrong: what
     nobody asked for, and in a log without a gap what was granted and is not there."""
-    courses = courses_of(log)
     compared = sum(len(course.sets) for course in courses.values())
     found = [
         finding(
@@ -97,15 +98,7 @@ def levels_made(log: CommittedLog, wishes: Writes) -> Judged:
         course = courses.get(name, NEVER)
         held = [course.first, *(str(record.level) for record, _ in course.sets)]
         compared += sum(wish.operation.ok for wish in own)
-        found += [
-            finding(
-                f"operation {wish.operation.index} was granted level {wish.value} of {name}, and "
-                "the log does not have that behind what had been granted before",
-                [wish.operation],
-                by=[EVENTS],
-            )
-            for wish in unmade(own, held)
-        ]
+        found += ungranted(own, held, "level ")
     return compared, found
 
 
@@ -119,12 +112,17 @@ def _asked(record: FeatureSet, by_ns: int, wishes: Iterable[Write]) -> bool:
 
 
 def levels_told(
-    operations: Iterable[Operation], log: CommittedLog, wishes: Writes, *, agreed: bool
+    operations: Iterable[Operation],
+    log: CommittedLog,
+    courses: Courses,
+    wishes: Writes,
+    *,
+    agreed: bool,
 ) -> Judged:
     """How many levels brokers told of what clients had asked to change; and what they told
     otherwise than the log has it, as of the offset that they named, and in the end, once the
     cluster has settled (`agreed`), otherwise than was asked for last."""
-    courses, compared, found = courses_of(log), 0, list[Finding]()
+    compared, found = 0, list[Finding]()
     for read in operations:
         if read.f != FEATURES or not read.ok or not isinstance(read.result, dict):
             continue
