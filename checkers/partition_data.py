@@ -41,24 +41,21 @@ from typing import Final
 from checkers.folds.claims import (
     Claim,
     Fetch,
-    acknowledged_by,
     covered_by,
     fetch_of,
-    last_read,
     log_start_of,
     never_acknowledged,
     offsets_of,
     spans_of,
     successions,
-    unplaced_by,
-    unread_of,
 )
-from checkers.folds.deleted_records import Deletes, given_all_the_same, half_done, undone
-from checkers.folds.log_ends import answered_limits, goes_back, hidden
+from checkers.folds.deleted_records import given_all_the_same, half_done, undone
+from checkers.folds.known_partition import KnownPartition
+from checkers.folds.log_ends import goes_back, hidden
 from checkers.folds.log_values import fetch_from, fetched, log_answer, produce_of, seek_of
 from checkers.folds.partition_runs import FS, by_partition, key_of_run
 from checkers.folds.power_losses import power_losses
-from checkers.folds.replica_reads import OF_REPLICAS, gave_all, given_by_replicas, of_replicas
+from checkers.folds.replica_reads import OF_REPLICAS, gave_all, of_replicas
 from checkers.folds.told_logs import LOGS, told_sizes
 from checkers.folds.told_producers import PRODUCERS, told_producers
 from checkers.folds.unreadable import unreadable, why_unread
@@ -196,97 +193,97 @@ CLAUSES: Final = (
 
 def partition_data(events: RunEvents) -> Outcome:
     """Of one partition."""
-    operations = events.operations
-    produces = [each for each in operations if each.f == "produce"]
-    fetches = [fetch_of(each) for each in operations if each.f == "fetch" and each.ok]
-    given = given_by_replicas(operations)
-    given_to_anybody = [*fetches, *given]
-    acknowledged, unplaced = list(acknowledged_by(produces)), list(unplaced_by(produces))
-    read = [
-        Claim(offset, value, fetch.operation)
-        for fetch in given_to_anybody
-        for offset, value in fetch.records
-    ]
-    last = last_read(fetches)
-    deleted = any(each.f == "delete" and not each.failed for each in events.operations)
-    limits = list(answered_limits(operations))
-    deletes = Deletes.of(events, operations)
-    # Without an epoch an end binds no other, and is held against the last read alone.
-    bound = [each for each in limits if last or each.limit == "begin" or each.epoch is not None]
-    told, there_again = undone(limits, deletes)
-    late = [each for each in fetches if each.records and fetched(each.operation).get("log_start")]
-    findings = [
-        *_one_value(acknowledged, read),
-        *_missing(acknowledged, read, given_to_anybody),
-        *_one_offset(produces, acknowledged, read),
-        *_polls(operations),
-        *_written(produces, read),
-        *_within_answer(given_to_anybody),
-        *(replace(each, clause=LIMITS.name) for each in goes_back(limits)),
-        *(
-            replace(each, clause=LIMITS.name)
-            for each in hidden(limits, events.operations, events.plan)
-        ),
-        *(
-            replace(each, clause=DELETED.name)
-            for each in (
-                *there_again,
-                *half_done(operations),
-                *given_all_the_same((each.operation for each in fetches), deletes),
-            )
-        ),
-    ]
-    found = {claim.value for claim in read}
-    nowhere = [each for each in unplaced if produce_of(each)["value"] not in found]
-    if last is not None:
-        findings += _beyond(acknowledged, read, last.end)
-        findings += _ends(operations, last.end)
-        findings += _nowhere(nowhere, fetches, last)
-    elif acknowledged and not deleted:
-        findings += (
-            replace(each, clause=READABLE.name) for each in unreadable(events, acknowledged)
-        )
-    above = sum(
-        offset >= fetched(fetch.operation).get("high_watermark", offset + 1)
-        for fetch in fetches
-        for offset, _ in fetch.records
-    )
+    known = KnownPartition.of(events)
     sizes, producers, of_reports = _reports(events)
-    findings += of_reports
-    unread = [] if deleted else unread_of(acknowledged, fetches)
-    figures: dict[str, float] = {
-        "acknowledged": len(acknowledged),
-        "read": len(read),
-        "fetches": len(fetches),
-        "read_above_high_watermark": above,
-        "without_final_read": float(last is None),
-        "unread": len(unread),
-    }
-    counts: dict[str, Count] = {
+    findings = [*_of_values(known), *_of_ends(known), *of_reports]
+    counts = _compared(known) | {TOLD_SIZES.name: sizes, TOLD_PRODUCERS.name: producers}
+    outcome = weighed(
+        counts, list(of_replicas(findings, known.given, REPLICAS.name)), _figures(known), part=True
+    )
+    if outcome.verdict is Verdict.VALID and (unread := known.unread):
+        return replace(outcome, verdict=Verdict.UNKNOWN, note=why_unread(unread))
+    return outcome
+
+
+def _of_values(known: KnownPartition) -> Iterator[Finding]:
+    """What is wrong with records that were read, or were not."""
+    yield from _one_value(known.acknowledged, known.read)
+    yield from _missing(known.acknowledged, known.read, known.given_to_anybody)
+    yield from _one_offset(known.produces, known.acknowledged, known.read)
+    yield from _polls(known.operations)
+    yield from _written(known.produces, known.read)
+    yield from _within_answer(known.given_to_anybody)
+
+
+def _of_ends(known: KnownPartition) -> Iterator[Finding]:
+    """What is wrong with where the log begins and ends."""
+    events, last = known.events, known.last
+    yield from _told_by(LIMITS, goes_back(known.limits))
+    yield from _told_by(LIMITS, hidden(known.limits, known.operations, events.plan))
+    _, there_again = undone(known.limits, known.deletes)
+    yield from _told_by(DELETED, there_again)
+    yield from _told_by(DELETED, half_done(known.operations))
+    fetches = (each.operation for each in known.fetches)
+    yield from _told_by(DELETED, given_all_the_same(fetches, known.deletes))
+    if last is not None:
+        yield from _beyond(known.acknowledged, known.read, last.end)
+        yield from _ends(known.operations, last.end)
+        yield from _nowhere(known.nowhere, known.fetches, last)
+    elif known.acknowledged and not known.deleted:
+        yield from _told_by(READABLE, unreadable(events, known.acknowledged))
+
+
+def _told_by(clause: Clause, findings: Iterable[Finding]) -> Iterator[Finding]:
+    return (replace(each, clause=clause.name) for each in findings)
+
+
+def _compared(known: KnownPartition) -> dict[str, Count]:
+    """By clause, but for what brokers tell of their logs and producers."""
+    acknowledged, read, fetches = known.acknowledged, known.read, known.fetches
+    late = [each for each in fetches if each.records and fetched(each.operation).get("log_start")]
+    told, _ = undone(known.limits, known.deletes)
+    # Without an epoch an end binds no other, and is held against the last read alone.
+    bound = [
+        each
+        for each in known.limits
+        if known.last or each.limit == "begin" or each.epoch is not None
+    ]
+    return {
         ONE_VALUE.name: len(acknowledged) + len(read) - len(offsets_of(acknowledged, read)),
-        KEPT.name: covered_by(acknowledged, read, given_to_anybody),
-        READABLE.name: (
-            len(acknowledged) - len(unread) + len(unplaced) - len(nowhere),
-            len(acknowledged) + len(unplaced),
-        ),
+        KEPT.name: covered_by(acknowledged, read, known.given_to_anybody),
+        READABLE.name: _readable(known),
         IN_ORDER.name: IN_ORDER.seen(successions(fetches)),
         WRITTEN.name: WRITTEN.seen(claim.operation.index for claim in read),
         LIMITS.name: len(bound) - len({each.limit for each in bound}),
         DELETED.name: told + len(late) or "no log began late, and no delete was known to anybody",
-        TOLD_SIZES.name: sizes,
-        TOLD_PRODUCERS.name: producers,
-        REPLICAS.name: gave_all(events, key_of_run(events), given, last),
+        REPLICAS.name: gave_all(known.events, key_of_run(known.events), known.given, known.last),
     }
-    if deleted:
-        counts[READABLE.name] = "the topic may have been deleted"
-    elif not (acknowledged or unplaced):
-        asked = never_acknowledged(produces)
-        counts[READABLE.name] = 0 if asked else "nothing was acknowledged"
-    findings = list(of_replicas(findings, given, REPLICAS.name))
-    outcome = weighed(counts, findings, figures, part=True)
-    if outcome.verdict is Verdict.VALID and unread:
-        return replace(outcome, verdict=Verdict.UNKNOWN, note=why_unread(unread))
-    return outcome
+
+
+def _readable(known: KnownPartition) -> Count:
+    """How much of what was acknowledged could be read."""
+    acknowledged = len(known.acknowledged) + len(known.unplaced)
+    if known.deleted:
+        return "the topic may have been deleted"
+    if acknowledged:
+        return acknowledged - len(known.unread) - len(known.nowhere), acknowledged
+    return 0 if never_acknowledged(known.produces) else "nothing was acknowledged"
+
+
+def _figures(known: KnownPartition) -> dict[str, float]:
+    above = sum(
+        offset >= fetched(fetch.operation).get("high_watermark", offset + 1)
+        for fetch in known.fetches
+        for offset, _ in fetch.records
+    )
+    return {
+        "acknowledged": len(known.acknowledged),
+        "read": len(known.read),
+        "fetches": len(known.fetches),
+        "read_above_high_watermark": above,
+        "without_final_read": float(known.last is None),
+        "unread": len(known.unread),
+    }
 
 
 # --- 1, 3: one value an offset, one offset a value ----------------------------------------
