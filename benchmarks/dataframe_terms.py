@@ -33,9 +33,11 @@ from benchmarks.node_events import judge, opened
 from framework.checking import spark
 from framework.checking.run_checks import RunCheck, looked_at
 from framework.checking.sealing import EVENTS, OPERATIONS, RECORDS, SEALED
+from framework.evidence.brokers import LeaseGranted
 from framework.evidence.changes import TopicCreated
-from framework.evidence.kinds import Committed, LeaseGranted, Served
+from framework.evidence.quorum import Committed
 from framework.evidence.relations import NONE, PROCESS, relation, relation_of
+from framework.evidence.requests import Served
 from framework.evidence.run_events import WHOLE_RUN, RunEvents
 from framework.plugins.checker import DataFrame, SparkSession
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks.long_run_files import Files, Log, Row, partition_batches
-from framework.evidence import changes, kinds
+from framework.evidence import brokers, changes, kinds, partitions, processes, quorum
 from framework.evidence.changes import (
     BrokerRegistered,
     BrokerUnfenced,
@@ -37,6 +37,7 @@ from framework.evidence.ids import (
     ReplicaId,
 )
 from framework.evidence.kinds import Evidence
+from framework.evidence.requests import Answered, Decided, IsrDecided, Served
 from framework.evidence.schemas import schema, table_of
 from framework.plugins import registry
 from framework.plugins.capabilities import applicable
@@ -185,66 +186,64 @@ def beginning(requests: Sequence[Request], crcs: Sequence[int]) -> list[Evidence
     for at, node in enumerate(NODES, 1):
         role: Row = {"broker_id": BROKERS[node]} if node in BROKERS else {"replica_id": at}
         log: Row = {"log_start": 0, "log_end": 0, "last_epoch": 0}
-        nodes.report(node, kinds.Booted, voters=(1, 2, 3), **log, **role)
+        nodes.report(node, processes.Booted, voters=(1, 2, 3), **log, **role)
     _elect(nodes)
     decided = [(f"r{at}", each) for at, each in enumerate(requests)][1:]
     for request, each in decided:
         own = {"as_of": each.offsets[0], "records": each.offsets, "epoch": EPOCH, "code": "0"}
-        nodes.report("c1", kinds.Decided, request=request, accepted=True, **own, **each.fields)
+        nodes.report("c1", Decided, request=request, accepted=True, **own, **each.fields)
     for node in NODES:
         for each in requests:
             base, behind = each.offsets[0], each.offsets[-1] + 1
             own = {"base_offset": base, "end_offset": behind, "control": base == 0}
             entry = {"epoch": EPOCH, "crcs": tuple(crcs[base:behind]), "leading": node == "c1"}
-            nodes.report(node, kinds.Appended, **own, **entry)
+            nodes.report(node, quorum.Appended, **own, **entry)
         if node in VOTERS:
-            nodes.report(node, kinds.Flushed, end_offset=end)
+            nodes.report(node, quorum.Flushed, end_offset=end)
     for node in NODES:
-        nodes.report(node, kinds.Committed, offset=end, epoch=EPOCH, leading=node == "c1")
+        nodes.report(node, quorum.Committed, offset=end, epoch=EPOCH, leading=node == "c1")
         for change in (change for each in requests for change in each.batch):
             own = {name: getattr(change, name) for name in kinds.own_fields(type(change))}
             nodes.report(node, type(change), **own)
     for request, each in decided:
         own = {"api": each.fields["api"], "f": each.fields["f"], "epoch": EPOCH}
-        nodes.report(
-            "c1", kinds.Answered, request=request, accepted=True, high_watermark=end, **own
-        )
+        nodes.report("c1", Answered, request=request, accepted=True, high_watermark=end, **own)
     for node, broker in BROKERS.items():
         _activate(nodes, node, broker)
     for each in requests:
         if each.topic:
             own = {"api": "CreateTopics", "f": "create", "success": True, "code": "0"}
             state = {"state": "active", "broker_epoch": 1, "topic": each.topic}
-            nodes.report("b1", kinds.Served, **own, **state)
+            nodes.report("b1", Served, **own, **state)
     return nodes.rows
 
 
 def _elect(nodes: Beginning) -> None:
     for node in VOTERS:
-        nodes.report(node, kinds.RoleTaken, role="unattached", epoch=0, leader=None)
-    nodes.report("c1", kinds.RoleTaken, role="candidate", epoch=EPOCH, leader=None)
+        nodes.report(node, quorum.RoleTaken, role="unattached", epoch=0, leader=None)
+    nodes.report("c1", quorum.RoleTaken, role="candidate", epoch=EPOCH, leader=None)
     for node in VOTERS:
-        nodes.report(node, kinds.EpochSaved, epoch=EPOCH, leader=None, vote=1)
+        nodes.report(node, quorum.EpochSaved, epoch=EPOCH, leader=None, vote=1)
         if node != "c1":
             log: Row = {"candidate_log": (0, 0), "own_log": (0, 0)}
-            nodes.report(node, kinds.Voted, epoch=EPOCH, candidate=1, granted=True, **log)
-    nodes.report("c1", kinds.Elected, epoch=EPOCH, votes=(1, 2))
+            nodes.report(node, quorum.Voted, epoch=EPOCH, candidate=1, granted=True, **log)
+    nodes.report("c1", quorum.Elected, epoch=EPOCH, votes=(1, 2))
     for node in NODES:
         role = "leader" if node == "c1" else "follower" if node in VOTERS else "observer"
-        nodes.report(node, kinds.RoleTaken, role=role, epoch=EPOCH, leader=1)
+        nodes.report(node, quorum.RoleTaken, role=role, epoch=EPOCH, leader=1)
         if node in VOTERS:
-            nodes.report(node, kinds.EpochSaved, epoch=EPOCH, leader=1, vote=1)
-    nodes.report("c1", kinds.Claimed, epoch=EPOCH, end_offset=1)
+            nodes.report(node, quorum.EpochSaved, epoch=EPOCH, leader=1, vote=1)
+    nodes.report("c1", quorum.Claimed, epoch=EPOCH, end_offset=1)
 
 
 def _activate(nodes: Beginning, node: str, broker: int) -> None:
     identity: Row = {"broker_id": broker, "broker_epoch": EPOCHS[broker]}
     lease = {"start_ns": nodes.at_ns, "end_ns": nodes.at_ns + LEASE_NS}
-    nodes.report(node, kinds.LeaseGranted, **identity, **lease)
+    nodes.report(node, brokers.LeaseGranted, **identity, **lease)
     beat = {"target": "active", "accepted": True, "stale": False, "next_state": "active"}
-    nodes.report(node, kinds.HeartbeatAnswered, answered_epoch=EPOCHS[broker], **identity, **beat)
+    nodes.report(node, brokers.HeartbeatAnswered, answered_epoch=EPOCHS[broker], **identity, **beat)
     states = {"before": "starting", "after": "active", "lease_ended": False}
-    nodes.report(node, kinds.BrokerStateChanged, broker_epoch=EPOCHS[broker], **states)
+    nodes.report(node, brokers.BrokerStateChanged, broker_epoch=EPOCHS[broker], **states)
 
 
 def by_kind(rows: Sequence[Evidence]) -> Iterator[tuple[type[Evidence], pa.Table]]:
@@ -350,21 +349,21 @@ def chunk(groups: Groups, digests: pa.Array) -> Iterator[tuple[type[Evidence], p
             fields: Row = {"base_offset": base, "end_offset": base + 2, "leading": node == "c1"}
             crcs = lists(np.stack([groups.crc(half * 2), groups.crc(half * 2 + 1)], 1).ravel(), 2)
             entry: Row = {"epoch": EPOCH, "control": False, "crcs": crcs}
-            yield kinds.Appended, groups.rows(kinds.Appended, node, 8 + half, **fields, **entry)
+            yield quorum.Appended, groups.rows(quorum.Appended, node, 8 + half, **fields, **entry)
         end = groups.end(RECORDS - 1)
         if node in VOTERS:
-            yield kinds.Flushed, groups.rows(kinds.Flushed, node, 10, end_offset=end)
+            yield quorum.Flushed, groups.rows(quorum.Flushed, node, 10, end_offset=end)
         high: Row = {"offset": end, "epoch": EPOCH, "leading": node == "c1"}
-        yield kinds.Committed, groups.rows(kinds.Committed, node, 11, **high)
+        yield quorum.Committed, groups.rows(quorum.Committed, node, 11, **high)
         for at in range(RECORDS):
             state = partition_fields(groups.record(at)) | {"offset": groups.end(at) - 1}
             kind = changes.PartitionChanged
             yield kind, groups.rows(kind, node, 12 + at, epoch=EPOCH, **state)
         image: Row = {"offset": end, "digest": digests}
-        yield kinds.ImageShown, groups.rows(kinds.ImageShown, node, 16, every=4, **image)
-        yield kinds.ImageDigest, groups.rows(kinds.ImageDigest, node, 17, every=2, **image)
-        ticks = groups.rows(kinds.Ticked, node, 60, every=40, every_ns=40 * GROUP_NS)
-        yield kinds.Ticked, ticks
+        yield quorum.ImageShown, groups.rows(quorum.ImageShown, node, 16, every=4, **image)
+        yield quorum.ImageDigest, groups.rows(quorum.ImageDigest, node, 17, every=2, **image)
+        ticks = groups.rows(processes.Ticked, node, 60, every=40, every_ns=40 * GROUP_NS)
+        yield processes.Ticked, ticks
     for node, broker in BROKERS.items():
         yield from serving(groups, node, broker)
 
@@ -388,15 +387,15 @@ def requests(groups: Groups, at: int) -> Iterator[tuple[type[Evidence], pa.Table
     carried = {name: state[name] for name in ("topic_id", "partition", "leader_epoch")}
     before = {"partition_epoch": state["partition_epoch"] - 1}
     yield (
-        kinds.IsrDecided,
-        groups.rows(kinds.IsrDecided, "c1", at * 2 + 1, **asked, **carried, **before),
+        IsrDecided,
+        groups.rows(IsrDecided, "c1", at * 2 + 1, **asked, **carried, **before),
     )
     high = {"accepted": True, "high_watermark": groups.end(RECORDS - 1), "epoch": EPOCH}
     answer = {"request": request, "api": "AlterPartition", "f": "alter-isr", **high}
-    yield kinds.Answered, groups.rows(kinds.Answered, "c1", 18 + at, **answer)
+    yield Answered, groups.rows(Answered, "c1", 18 + at, **answer)
     other = {"request": pa.array([f"h{each}" for each in record.tolist()]), "f": None, **high}
     api = "BrokerHeartbeat"
-    yield kinds.Answered, groups.rows(kinds.Answered, "c1", 22 + at, api=api, **other)
+    yield Answered, groups.rows(Answered, "c1", 22 + at, api=api, **other)
 
 
 def serving(groups: Groups, node: str, broker: int) -> Iterator[tuple[type[Evidence], pa.Table]]:
@@ -404,7 +403,7 @@ def serving(groups: Groups, node: str, broker: int) -> Iterator[tuple[type[Evide
     identity: Row = {"broker_id": broker, "broker_epoch": EPOCHS[broker]}
     active: Row = {"target": "active", "accepted": True, "stale": False, "next_state": "active"}
     beat: Row = {**identity, **active, "answered_epoch": EPOCHS[broker]}
-    yield kinds.HeartbeatAnswered, groups.rows(kinds.HeartbeatAnswered, node, 28, **beat)
+    yield brokers.HeartbeatAnswered, groups.rows(brokers.HeartbeatAnswered, node, 28, **beat)
     start = time_ns(groups.number, 28) - STEP_NS
     lease: Row = {
         **identity,
@@ -412,27 +411,27 @@ def serving(groups: Groups, node: str, broker: int) -> Iterator[tuple[type[Evide
         "end_ns": start + LEASE_NS,
         "rounded_ns": 2_000_000,
     }
-    yield kinds.LeaseGranted, groups.rows(kinds.LeaseGranted, node, 29, **lease)
+    yield brokers.LeaseGranted, groups.rows(brokers.LeaseGranted, node, 29, **lease)
     for at in range(7):
         success: Row = {"api": "Metadata", "f": "metadata", "success": True, "code": "0"}
         state: Row = {"state": "active", "broker_epoch": EPOCHS[broker], "topic": None}
-        yield kinds.Served, groups.rows(kinds.Served, node, 30 + at, **success, **state)
+        yield Served, groups.rows(Served, node, 30 + at, **success, **state)
     log: Row = {"topic_id": topic_id(0), "partition": 0}
     for at in (0, 1):
         base = groups.number * 2 + at
         crc = groups.partition_crcs[at::2]
         written: Row = {"base_offset": base, "end_offset": base + 1, "epoch": 0, "crc": crc}
         leads: Row = {"leading": broker == replicas(0)[0]}
-        kind: Any = kinds.PartitionAppended
+        kind: Any = partitions.PartitionAppended
         yield kind, groups.rows(kind, node, 40 + at, **log, **written, **leads)
     if broker == replicas(0)[0]:
-        kind = kinds.PartitionCommitted
+        kind = partitions.PartitionCommitted
         high: Row = {"offset": groups.number * 2 + 2, "leader_epoch": 0}
         yield kind, groups.rows(kind, node, 42, **log, **high)
     role = partition_fields(groups.record(0))
     own = {name: role[name] for name in ("topic_id", "partition", "isr", "partition_epoch")}
     said: Row = {"topic": "t", "role": "follower", "leader_epoch": 0}
-    yield kinds.ReplicaRole, groups.rows(kinds.ReplicaRole, node, 43, **own, **said)
+    yield partitions.ReplicaRole, groups.rows(partitions.ReplicaRole, node, 43, **own, **said)
 
 
 # --- clients and the harness --------------------------------------------------------------
@@ -583,6 +582,6 @@ def exits(groups: int) -> list[Evidence]:
     head: Row = {"seq": BEGIN_SEQ + groups * STRIDE, "at_ns": (groups + 8) * GROUP_NS}
     told: Row = {"reason": "terminated", "fatal": False}
     return [
-        kinds.Exited(node=node, incarnation=INCARNATIONS[node], ref="", **head, **told)
+        processes.Exited(node=node, incarnation=INCARNATIONS[node], ref="", **head, **told)
         for node in NODES
     ]

@@ -18,7 +18,7 @@ from crc32c import crc32c
 from checkers.folds.metadata_digest import Digest
 from checkers.folds.replay import Replay
 from framework.checking.runs import HISTORY, LEDGER, PLAN
-from framework.evidence import changes, kinds
+from framework.evidence import brokers, changes, partitions, processes, quorum, requests
 from framework.evidence.changes import Change
 from framework.evidence.kinds import Evidence
 from nodes.kraft.adapter.disk import METADATA, PARTITIONS
@@ -202,10 +202,10 @@ def _broker_state(row: Row) -> dict[str, Any]:
 _OF_PARTITION: Final = ("topic_id", "partition")
 _RANGE: Final = ("base_offset", "end_offset", "epoch")
 LINES: Final[Mapping[type[Evidence], tuple[str, Callable[[Row], dict[str, Any]]]]] = {
-    kinds.Booted: ("boot", _booted),
-    kinds.Exited: ("exit", _same("reason")),
-    kinds.EpochSaved: ("epoch", _epoch_saved),
-    kinds.Voted: (
+    processes.Booted: ("boot", _booted),
+    processes.Exited: ("exit", _same("reason")),
+    quorum.EpochSaved: ("epoch", _epoch_saved),
+    quorum.Voted: (
         "vote",
         _same(
             *("epoch", "granted"),
@@ -214,34 +214,34 @@ LINES: Final[Mapping[type[Evidence], tuple[str, Callable[[Row], dict[str, Any]]]
             own_last="own_log",
         ),
     ),
-    kinds.Elected: ("elected", _same("epoch", "votes")),
-    kinds.RoleTaken: ("role", _same("role", "epoch", leader_id="leader")),
-    kinds.Claimed: ("claim", _same("epoch", "end_offset")),
-    kinds.Appended: ("append", _same(*_RANGE, "control", "crcs", leader="leading")),
-    kinds.Flushed: ("flush", _same("end_offset")),
-    kinds.Committed: (
+    quorum.Elected: ("elected", _same("epoch", "votes")),
+    quorum.RoleTaken: ("role", _same("role", "epoch", leader_id="leader")),
+    quorum.Claimed: ("claim", _same("epoch", "end_offset")),
+    quorum.Appended: ("append", _same(*_RANGE, "control", "crcs", leader="leading")),
+    quorum.Flushed: ("flush", _same("end_offset")),
+    quorum.Committed: (
         "hw",
         lambda row: {
             **{name: row[name] for name in ("offset", "epoch")},
             "role": "leader" if row["leading"] else "follower",
         },
     ),
-    kinds.ImageShown: ("publish", _same("offset", "digest")),
-    kinds.ImageDigest: ("state", _same("offset", "digest")),
-    kinds.Ticked: ("clock", _same()),
-    kinds.Decided: ("decide", _decided),
-    kinds.IsrDecided: ("decide", _isr_decided),
-    kinds.Answered: ("answer", _answered),
-    kinds.Served: ("serve", _served),
-    kinds.HeartbeatAnswered: ("heartbeat", _heartbeat),
-    kinds.LeaseGranted: ("lease", _same("broker_id", "broker_epoch", "start_ns", "end_ns")),
-    kinds.BrokerStateChanged: ("bstate", _broker_state),
-    kinds.ReplicaRole: (
+    quorum.ImageShown: ("publish", _same("offset", "digest")),
+    quorum.ImageDigest: ("state", _same("offset", "digest")),
+    processes.Ticked: ("clock", _same()),
+    requests.Decided: ("decide", _decided),
+    requests.IsrDecided: ("decide", _isr_decided),
+    requests.Answered: ("answer", _answered),
+    requests.Served: ("serve", _served),
+    brokers.HeartbeatAnswered: ("heartbeat", _heartbeat),
+    brokers.LeaseGranted: ("lease", _same("broker_id", "broker_epoch", "start_ns", "end_ns")),
+    brokers.BrokerStateChanged: ("bstate", _broker_state),
+    partitions.ReplicaRole: (
         "part",
         _same("topic", *_OF_PARTITION, "role", "leader_epoch", "partition_epoch", "isr"),
     ),
-    kinds.PartitionAppended: ("plog", _same(*_OF_PARTITION, *_RANGE, "crc", leader="leading")),
-    kinds.PartitionCommitted: ("phw", _same(*_OF_PARTITION, "offset", "leader_epoch")),
+    partitions.PartitionAppended: ("plog", _same(*_OF_PARTITION, *_RANGE, "crc", leader="leading")),
+    partitions.PartitionCommitted: ("phw", _same(*_OF_PARTITION, "offset", "leader_epoch")),
 }
 """Kind -> a line's type, and its own fields. An `IsrDecided` stands for its `Decided` as well;
 changes are lines of type `apply`."""

@@ -24,8 +24,8 @@ from framework.evidence.changes import (
     TopicRemoved,
 )
 from framework.evidence.clocks import Moment, moment_of, surely_not_after
-from framework.evidence.kinds import Answered, Decided, IsrDecided
 from framework.evidence.relations import NONE, PROCESS, Relation, relation, relation_of
+from framework.evidence.requests import Answered, Decided, IsrDecided
 from framework.evidence.run_events import (
     RunEvents,
     from_no_disk,

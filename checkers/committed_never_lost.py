@@ -33,16 +33,15 @@ from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import Change, LeaderAnnounced
-from framework.evidence.kinds import (
+from framework.evidence.kinds import Evidence, either_of
+from framework.evidence.quorum import (
     Appended,
     Committed,
     Elected,
-    Evidence,
     Flushed,
     LogBegan,
     SnapshotFile,
     Truncated,
-    either_of,
 )
 from framework.evidence.run_events import (
     RunEvents,

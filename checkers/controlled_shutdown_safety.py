@@ -33,6 +33,7 @@ from checkers.folds.values import drained, heartbeat, heartbeat_answer
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
+from framework.evidence.brokers import BrokerStateChanged, HeartbeatAnswered
 from framework.evidence.changes import (
     BrokerFenced,
     BrokerUnfenced,
@@ -41,14 +42,10 @@ from framework.evidence.changes import (
     PartitionState,
 )
 from framework.evidence.clocks import UNKNOWN_NS, Moment, moment_of, surely_before
-from framework.evidence.kinds import (
-    Booted,
-    BrokerStateChanged,
-    Decided,
-    Evidence,
-    HeartbeatAnswered,
-)
+from framework.evidence.kinds import Evidence
 from framework.evidence.machine import Machines
+from framework.evidence.processes import Booted
+from framework.evidence.requests import Decided
 from framework.evidence.run_events import RunEvents, incarnations, unreported
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding

@@ -21,6 +21,7 @@ from checkers.folds.values import PartitionShown, partitions_shown
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
+from framework.evidence.brokers import BrokerStateChanged
 from framework.evidence.changes import NO_LEADER
 from framework.evidence.clocks import (
     Moment,
@@ -30,14 +31,9 @@ from framework.evidence.clocks import (
     surely_before,
     surely_not_after,
 )
-from framework.evidence.kinds import (
-    Booted,
-    BrokerStateChanged,
-    Committed,
-    Evidence,
-    Exited,
-    ImageDigest,
-)
+from framework.evidence.kinds import Evidence
+from framework.evidence.processes import Booted, Exited
+from framework.evidence.quorum import Committed, ImageDigest
 from framework.evidence.run_events import (
     RunEvents,
     alone,

@@ -47,8 +47,10 @@ from framework.evidence.changes import (
     TopicCreated,
     TopicRemoved,
 )
-from framework.evidence.kinds import Decided, Evidence, IsrDecided, Promised, either_of
+from framework.evidence.kinds import Evidence, either_of
+from framework.evidence.requests import Decided, IsrDecided
 from framework.evidence.run_events import RunEvents, unreported
+from framework.evidence.systems import Promised
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
 from framework.plugins.outcomes import ABSENT, PRESENT, STALE

@@ -36,7 +36,8 @@ from framework.evidence.changes import (
     TopicCreated,
     TopicRemoved,
 )
-from framework.evidence.kinds import Decided, either_of
+from framework.evidence.kinds import either_of
+from framework.evidence.requests import Decided
 from framework.evidence.run_events import RunEvents, settled, unable
 from framework.history.pairing import Operation
 from framework.plugins.capabilities import SHRINKING_RAISES

@@ -34,20 +34,14 @@ from framework.checking.cuts import cut_by_node
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
+from framework.evidence.brokers import BrokerStateChanged, LeaseGranted
 from framework.evidence.changes import BrokerFenced, BrokerUnfenced
 from framework.evidence.clocks import earliest_ns, latest_ns, moment_of, surely_before
-from framework.evidence.kinds import (
-    Booted,
-    BrokerStateChanged,
-    Evidence,
-    Exited,
-    LeaseGranted,
-    Served,
-    Stalled,
-    evidence_of,
-)
+from framework.evidence.kinds import Evidence, evidence_of
 from framework.evidence.machine import Machine
+from framework.evidence.processes import Booted, Exited, Stalled
 from framework.evidence.relations import PROCESS, relation
+from framework.evidence.requests import Served
 from framework.evidence.run_events import RunEvents, incarnations, of_kinds
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, EVENTS, Clause, Count, Finding

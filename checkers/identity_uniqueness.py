@@ -24,6 +24,7 @@ from checkers.folds.values import heartbeat, heartbeat_answer, revealed, topic_a
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
+from framework.evidence.brokers import HeartbeatAnswered, LeaseGranted
 from framework.evidence.changes import (
     BrokerFenced,
     BrokerLeaving,
@@ -36,19 +37,10 @@ from framework.evidence.changes import (
     TopicDeletionBegun,
 )
 from framework.evidence.clocks import Latest, moment_of, surely_before
-from framework.evidence.kinds import (
-    Appended,
-    Booted,
-    Evidence,
-    Exited,
-    HeartbeatAnswered,
-    LeaseGranted,
-    PartitionAppended,
-    SnapshotFile,
-    SnapshotLoaded,
-    SnapshotWritten,
-    either_of,
-)
+from framework.evidence.kinds import Evidence, either_of
+from framework.evidence.partitions import PartitionAppended
+from framework.evidence.processes import Booted, Exited
+from framework.evidence.quorum import Appended, SnapshotFile, SnapshotLoaded, SnapshotWritten
 from framework.evidence.relations import Relation, relation, relation_of
 from framework.evidence.run_events import (
     RunEvents,

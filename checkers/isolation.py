@@ -29,8 +29,8 @@ from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.clocks import earliest_ns, latest_ns
-from framework.evidence.kinds import SnapshotWritten
 from framework.evidence.machine import Machine
+from framework.evidence.quorum import SnapshotWritten
 from framework.evidence.run_events import RunEvents, unreported
 from framework.history.pairing import Operation
 from framework.plugins.capabilities import DATA_FLOODS, NODE_ANSWERS

@@ -67,16 +67,14 @@ from framework.evidence.changes import (
     NO_LEADER,
     Change,
 )
-from framework.evidence.kinds import (
-    DISK,
-    Booted,
-    Decided,
-    IsrDecided,
+from framework.evidence.kinds import DISK, either_of
+from framework.evidence.partitions import (
     PartitionCommitted,
     PartitionLogOnDisk,
     PartitionOffsetSaved,
-    either_of,
 )
+from framework.evidence.processes import Booted
+from framework.evidence.requests import Decided, IsrDecided
 from framework.evidence.run_events import RunEvents, uncollected
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding

@@ -29,23 +29,17 @@ from checkers.folds.silent_brokers import unfenced
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
+from framework.evidence.brokers import LeaseGranted
 from framework.evidence.changes import BrokerFenced, BrokerRegistered, Change
 from framework.evidence.clocks import Latest, moment_of, surely_before, surely_not_after
 from framework.evidence.ids import BrokerEpoch
-from framework.evidence.kinds import (
-    Appended,
-    Booted,
-    Claimed,
-    Decided,
-    Evidence,
-    LeaseGranted,
-    Promised,
-    Served,
-    Stalled,
-    evidence_of,
-)
+from framework.evidence.kinds import Evidence, evidence_of
+from framework.evidence.processes import Booted, Stalled
+from framework.evidence.quorum import Appended, Claimed
 from framework.evidence.relations import relation
+from framework.evidence.requests import Decided, Served
 from framework.evidence.run_events import RunEvents, incarnations
+from framework.evidence.systems import Promised
 from framework.plugins.checker import CLIENTS, EVENTS, LEDGER, Clause, Count, Finding
 
 RATE_ERROR: Final = 0.01

@@ -17,17 +17,15 @@ from checkers.folds.raft_roles import ROLE_TRIGGERS, ROLES, roles, with_triggers
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
-from framework.evidence.kinds import (
-    Booted,
+from framework.evidence.brokers import (
     BrokerState,
     BrokerStateChanged,
-    Evidence,
-    Exited,
     HeartbeatAnswered,
     LeaseGranted,
-    RoleTaken,
-    evidence_of,
 )
+from framework.evidence.kinds import Evidence, evidence_of
+from framework.evidence.processes import Booted, Exited
+from framework.evidence.quorum import RoleTaken
 from framework.evidence.run_events import RunEvents, incarnations, unshown, voters
 from framework.plugins.checker import EVENTS, Clause, Count, Finding
 

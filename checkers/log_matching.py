@@ -17,7 +17,8 @@ from checkers.folds.node_log import KINDS, ON_DISK, Account, LogFold, accounts, 
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
-from framework.evidence.kinds import Appended, either_of
+from framework.evidence.kinds import either_of
+from framework.evidence.quorum import Appended
 from framework.evidence.relations import Relation, relation
 from framework.evidence.run_events import RunEvents, alone, of_kinds, voters
 from framework.plugins.checker import DISKS, EVENTS, Clause, Count, Finding

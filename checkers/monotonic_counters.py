@@ -26,16 +26,9 @@ from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import BrokerRegistered, Change, PartitionState
 from framework.evidence.clocks import Moment, moment_of, surely_before, surely_not_after
 from framework.evidence.columns import Numbers
-from framework.evidence.kinds import (
-    DISK,
-    Booted,
-    Committed,
-    EpochSaved,
-    Evidence,
-    ImageDigest,
-    ImageShown,
-    either_of,
-)
+from framework.evidence.kinds import DISK, Evidence, either_of
+from framework.evidence.processes import Booted
+from framework.evidence.quorum import Committed, EpochSaved, ImageDigest, ImageShown
 from framework.evidence.relations import NONE, Mask, Relation, relation
 from framework.evidence.run_events import (
     RunEvents,

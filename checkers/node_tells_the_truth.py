@@ -22,25 +22,20 @@ from checkers.folds.node_log import KINDS, Entry, LogFold
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
-from framework.evidence.kinds import (
+from framework.evidence.kinds import Evidence, disk_of, either_of, evidence_of
+from framework.evidence.partitions import PartitionLogOnDisk
+from framework.evidence.processes import Booted, Exited, ProcessEnded
+from framework.evidence.quorum import (
     Appended,
-    Booted,
     Committed,
-    Evidence,
-    Exited,
     LogBegan,
     LogOnDisk,
-    PartitionLogOnDisk,
-    ProcessEnded,
-    Served,
     SnapshotFile,
     SnapshotLoaded,
     SnapshotWritten,
     Truncated,
-    disk_of,
-    either_of,
-    evidence_of,
 )
+from framework.evidence.requests import Served
 from framework.evidence.run_events import (
     RunEvents,
     alone,

@@ -17,7 +17,8 @@ from checkers.folds.values import log_part
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
-from framework.evidence.kinds import LogOnDisk, disk_of
+from framework.evidence.kinds import disk_of
+from framework.evidence.quorum import LogOnDisk
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
 from framework.plugins.capabilities import NODE_ANSWERS, WATCHED_LOG

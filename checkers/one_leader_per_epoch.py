@@ -17,16 +17,9 @@ from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import LeaderAnnounced
-from framework.evidence.kinds import (
-    Appended,
-    Booted,
-    Claimed,
-    Elected,
-    EpochSaved,
-    Evidence,
-    RoleTaken,
-    either_of,
-)
+from framework.evidence.kinds import Evidence, either_of
+from framework.evidence.processes import Booted
+from framework.evidence.quorum import Appended, Claimed, Elected, EpochSaved, RoleTaken
 from framework.evidence.relations import Relation, relation, relation_of
 from framework.evidence.run_events import RunEvents, alone, node_ids, unreported, voters
 from framework.history.pairing import Operation

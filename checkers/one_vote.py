@@ -15,18 +15,9 @@ from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import LeaderAnnounced
-from framework.evidence.kinds import (
-    Appended,
-    Booted,
-    Elected,
-    EpochSaved,
-    Evidence,
-    LogBegan,
-    Truncated,
-    Voted,
-    either_of,
-    evidence_of,
-)
+from framework.evidence.kinds import Evidence, either_of, evidence_of
+from framework.evidence.processes import Booted
+from framework.evidence.quorum import Appended, Elected, EpochSaved, LogBegan, Truncated, Voted
 from framework.evidence.relations import relation_of
 from framework.evidence.run_events import RunEvents, alone, node_ids, unreported
 from framework.plugins.capabilities import OR

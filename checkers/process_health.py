@@ -24,23 +24,12 @@ from checkers.folds.peace import FOREVER_NS
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
+from framework.evidence.brokers import LeaseGranted
 from framework.evidence.clocks import earliest_ns, latest_ns
-from framework.evidence.kinds import (
-    DISK,
-    Booted,
-    Committed,
-    Evidence,
-    Exited,
-    Failed,
-    ImageDigest,
-    LeaseGranted,
-    ProcessEnded,
-    Stalled,
-    Ticked,
-    disk_of,
-    evidence_of,
-)
+from framework.evidence.kinds import DISK, Evidence, disk_of, evidence_of
 from framework.evidence.machine import Machine
+from framework.evidence.processes import Booted, Exited, Failed, ProcessEnded, Stalled, Ticked
+from framework.evidence.quorum import Committed, ImageDigest
 from framework.evidence.relations import relation
 from framework.evidence.run_events import (
     FaultRecord,

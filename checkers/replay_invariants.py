@@ -43,17 +43,11 @@ from framework.evidence.changes import (
     TopicRemoved,
     VotersNamed,
 )
-from framework.evidence.kinds import (
-    Decided,
-    Evidence,
-    ImageDigest,
-    ImageForm,
-    ImageShown,
-    LogRule,
-    LogRules,
-    either_of,
-)
+from framework.evidence.kinds import Evidence, either_of
+from framework.evidence.quorum import ImageDigest, ImageShown
+from framework.evidence.requests import Decided
 from framework.evidence.run_events import RunEvents, unreported
+from framework.evidence.systems import ImageForm, LogRule, LogRules
 from framework.plugins.checker import DISKS, EVENTS, Clause, Count, Finding
 from framework.verdict import Verdict
 

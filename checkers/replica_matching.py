@@ -34,14 +34,12 @@ from framework.checking.cuts import cut_by_partition
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
-from framework.evidence.kinds import (
-    DISK,
-    Evidence,
+from framework.evidence.kinds import DISK, Evidence, disk_of
+from framework.evidence.partitions import (
     PartitionAppended,
     PartitionLogOnDisk,
     PartitionOffsetSaved,
     PartitionTruncated,
-    disk_of,
 )
 from framework.evidence.relations import Relation, relation, relation_of
 from framework.evidence.run_events import RunEvents, from_disks, in_a_row, unable, unhealed

@@ -23,20 +23,18 @@ from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import Change
-from framework.evidence.kinds import (
-    DISK,
-    Booted,
+from framework.evidence.kinds import DISK, Evidence, either_of
+from framework.evidence.processes import Booted
+from framework.evidence.quorum import (
     Committed,
-    Evidence,
-    ImageForm,
     LogBegan,
     LogOnDisk,
     SnapshotFile,
     SnapshotLoaded,
     SnapshotWritten,
-    either_of,
 )
 from framework.evidence.run_events import RunEvents, incarnations
+from framework.evidence.systems import ImageForm
 from framework.plugins.checker import DISKS, EVENTS, Clause, Count, Finding
 from framework.verdict import Verdict
 

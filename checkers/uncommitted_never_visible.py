@@ -36,16 +36,10 @@ from framework.evidence.changes import (
     TopicDeletionBegun,
 )
 from framework.evidence.clocks import UNKNOWN_NS, Clocks, latest_ns
-from framework.evidence.kinds import (
-    DISK,
-    Answered,
-    Committed,
-    Decided,
-    Evidence,
-    ImageShown,
-    either_of,
-)
+from framework.evidence.kinds import DISK, Evidence, either_of
+from framework.evidence.quorum import Committed, ImageShown
 from framework.evidence.relations import NONE, relation
+from framework.evidence.requests import Answered, Decided
 from framework.evidence.run_events import (
     RunEvents,
     alone,

@@ -30,7 +30,8 @@ from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import LeaderAnnounced, VotersNamed
 from framework.evidence.ids import Offset
-from framework.evidence.kinds import LogOnDisk, SnapshotFile, Voter, disk_of
+from framework.evidence.kinds import disk_of
+from framework.evidence.quorum import LogOnDisk, SnapshotFile, Voter
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
 from framework.plugins.capabilities import VOTER_CHANGES

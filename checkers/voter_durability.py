@@ -16,7 +16,9 @@ from checkers.folds.values import quorum_view
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
-from framework.evidence.kinds import Booted, LogOnDisk, disk_of
+from framework.evidence.kinds import disk_of
+from framework.evidence.processes import Booted
+from framework.evidence.quorum import LogOnDisk
 from framework.evidence.run_events import RunEvents, alone, node_ids, uncollected, voters
 from framework.history.pairing import Operation
 from framework.plugins.capabilities import NODE_ANSWERS

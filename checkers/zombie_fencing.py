@@ -33,20 +33,13 @@ from checkers.folds.values import cluster_view, conditional
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
+from framework.evidence.brokers import BrokerStateChanged, HeartbeatAnswered, LeaseGranted
 from framework.evidence.changes import Change, LeaderAnnounced
 from framework.evidence.clocks import latest_ns
 from framework.evidence.ids import ReplicaId
-from framework.evidence.kinds import (
-    BrokerStateChanged,
-    Decided,
-    HeartbeatAnswered,
-    IsrDecided,
-    LeaseGranted,
-    Served,
-    Stalled,
-    either_of,
-    evidence_of,
-)
+from framework.evidence.kinds import either_of, evidence_of
+from framework.evidence.processes import Stalled
+from framework.evidence.requests import Decided, IsrDecided, Served
 from framework.evidence.run_events import RunEvents, from_no_disk, node_ids, unreported
 from framework.history.pairing import Operation
 from framework.plugins.capabilities import BROKER_LEASES, OR

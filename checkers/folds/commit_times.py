@@ -16,14 +16,9 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from framework.evidence.clocks import earliest_ns
-from framework.evidence.kinds import (
-    Appended,
-    Booted,
-    Evidence,
-    Flushed,
-    SnapshotLoaded,
-    Truncated,
-)
+from framework.evidence.kinds import Evidence
+from framework.evidence.processes import Booted
+from framework.evidence.quorum import Appended, Flushed, SnapshotLoaded, Truncated
 from framework.evidence.run_events import RunEvents, incarnations, node_ids
 
 KINDS: Final = (Booted, Appended, Truncated, Flushed, SnapshotLoaded)

@@ -13,7 +13,8 @@ from typing import TypeAlias
 from framework.checking.findings import finding, named
 from framework.evidence.changes import BrokerRegistered, Change, PartitionState
 from framework.evidence.clocks import Moment, moment_of, surely_before
-from framework.evidence.kinds import Decided, Evidence, IsrDecided
+from framework.evidence.kinds import Evidence
+from framework.evidence.requests import Decided, IsrDecided
 from framework.evidence.run_events import RunEvents, incarnations
 from framework.history.pairing import Operation
 from framework.plugins.checker import Finding

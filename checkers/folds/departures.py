@@ -18,8 +18,9 @@ from checkers.folds.peace import recovery_ns
 from checkers.folds.roles import may_be_broker
 from checkers.folds.values import drained, partitions_shown
 from framework.checking.findings import finding
+from framework.evidence.brokers import HeartbeatAnswered
 from framework.evidence.clocks import Moment
-from framework.evidence.kinds import Evidence, HeartbeatAnswered
+from framework.evidence.kinds import Evidence
 from framework.evidence.machine import Machine
 from framework.evidence.run_events import RunEvents, settle_marks, settled, unhealed
 from framework.history.pairing import FINAL, Operation

@@ -16,15 +16,8 @@ from typing import Final
 
 from checkers.folds.node_log import Entry
 from framework.evidence.changes import Change, VotersNamed
-from framework.evidence.kinds import (
-    Appended,
-    Evidence,
-    LogBegan,
-    LogOnDisk,
-    SnapshotFile,
-    Truncated,
-    Voter,
-)
+from framework.evidence.kinds import Evidence
+from framework.evidence.quorum import Appended, LogBegan, LogOnDisk, SnapshotFile, Truncated, Voter
 from framework.evidence.run_events import (
     RunEvents,
     folded,

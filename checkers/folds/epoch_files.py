@@ -10,7 +10,7 @@ from itertools import islice, pairwise
 
 from checkers.folds.replica_logs import Logs, Partition, ReplicaLog
 from framework.checking.findings import finding
-from framework.evidence.kinds import EpochStart, PartitionAppended, PartitionLogOnDisk
+from framework.evidence.partitions import EpochStart, PartitionAppended, PartitionLogOnDisk
 from framework.evidence.run_events import RunEvents
 from framework.plugins.checker import Count, Finding
 

@@ -13,7 +13,7 @@ from checkers.folds.log_values import fetched
 from checkers.folds.power_losses import power_losses
 from checkers.folds.replica_logs import Partition
 from framework.checking.findings import finding
-from framework.evidence.kinds import PartitionOffsetSaved
+from framework.evidence.partitions import PartitionOffsetSaved
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
 from framework.plugins.checker import Count, Finding

@@ -22,13 +22,13 @@ from framework.checking.findings import finding
 from framework.evidence.changes import ConfigSet, PartitionCreated, PartitionState, TopicCreated
 from framework.evidence.clocks import earliest_ns, latest_ns
 from framework.evidence.ids import Offset
-from framework.evidence.kinds import (
-    DISK,
-    Booted,
+from framework.evidence.kinds import DISK
+from framework.evidence.partitions import (
     PartitionCommitted,
     PartitionLogOnDisk,
     PartitionOffsetSaved,
 )
+from framework.evidence.processes import Booted
 from framework.evidence.run_events import RunEvents, unreported, unshown
 from framework.history.pairing import Operation
 from framework.plugins.checker import Count, Finding

@@ -12,7 +12,7 @@ from checkers.folds.service import Service, out_of_service
 from checkers.folds.values import alter_isr, altered_isr
 from framework.checking.findings import finding
 from framework.evidence.clocks import Moment, moment_of, surely_before
-from framework.evidence.kinds import IsrDecided
+from framework.evidence.requests import IsrDecided
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Finding
 

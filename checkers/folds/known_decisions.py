@@ -10,7 +10,7 @@ from checkers.folds.decisions import may_have_asked
 from checkers.folds.replay import Key, Replay
 from checkers.folds.values import alter_isr, heartbeat, key_of
 from framework.evidence.changes import BrokerFenced, Change, PartitionState
-from framework.evidence.kinds import Decided, IsrDecided
+from framework.evidence.requests import Decided, IsrDecided
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
 

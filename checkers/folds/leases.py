@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from framework.checking.findings import finding, named
+from framework.evidence.brokers import LeaseGranted
 from framework.evidence.clocks import (
     UNKNOWN_NS,
     Moment,
@@ -24,9 +25,11 @@ from framework.evidence.clocks import (
     surely_before,
     surely_not_after,
 )
-from framework.evidence.kinds import Evidence, LeaseGranted, Served, Stalled
+from framework.evidence.kinds import Evidence
 from framework.evidence.machine import Machine
+from framework.evidence.processes import Stalled
 from framework.evidence.relations import PROCESS, relation
+from framework.evidence.requests import Served
 from framework.evidence.run_events import RunEvents, incarnations
 from framework.history.pairing import Operation
 from framework.plugins.checker import Finding

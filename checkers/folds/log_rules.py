@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from framework.evidence.kinds import HeldRule, LogRule, LogRules
 from framework.evidence.run_events import RunEvents
+from framework.evidence.systems import HeldRule, LogRule, LogRules
 
 OF_THE_KIP: Final = (
     HeldRule(rule="moved-after-fencing"),

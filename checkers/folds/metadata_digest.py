@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from checkers.folds.replay import EntityKey, Replay
-from framework.evidence.kinds import ImageForm
+from framework.evidence.systems import ImageForm
 from framework.history.event import Json
 
 MODULUS: Final = 2**256

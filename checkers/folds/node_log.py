@@ -9,7 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from framework.evidence.kinds import Appended, Booted, Evidence, LogBegan, Truncated
+from framework.evidence.kinds import Evidence
+from framework.evidence.processes import Booted
+from framework.evidence.quorum import Appended, LogBegan, Truncated
 from framework.evidence.run_events import (
     RunEvents,
     from_disks,

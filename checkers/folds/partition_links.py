@@ -17,7 +17,8 @@ from framework.evidence.changes import (
     PartitionCreated,
     PartitionState,
 )
-from framework.evidence.kinds import DISK, IsrDecided
+from framework.evidence.kinds import DISK
+from framework.evidence.requests import IsrDecided
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Finding

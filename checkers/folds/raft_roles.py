@@ -9,7 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from framework.checking.findings import finding
-from framework.evidence.kinds import Booted, Elected, EpochSaved, Evidence, Exited, Role, RoleTaken
+from framework.evidence.kinds import Evidence
+from framework.evidence.processes import Booted, Exited
+from framework.evidence.quorum import Elected, EpochSaved, Role, RoleTaken
 from framework.plugins.checker import EVENTS, Clause, Finding
 
 KINDS: Final = (Booted, Exited, RoleTaken, Elected, EpochSaved)

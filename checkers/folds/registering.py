@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from checkers.folds.replay import Broker, Key, Replay
 from framework.evidence.changes import BrokerRegistered
-from framework.evidence.kinds import LogRule
+from framework.evidence.systems import LogRule
 
 Holds: TypeAlias = Callable[[LogRule], bool]
 """Whether a rule holds of a record."""

@@ -33,7 +33,7 @@ from framework.evidence.changes import (
     TopicDeletionBegun,
     TopicRemoved,
 )
-from framework.evidence.kinds import ImageForm
+from framework.evidence.systems import ImageForm
 
 Key: TypeAlias = tuple[str, int]
 """(topic id, partition)."""

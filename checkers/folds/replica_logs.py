@@ -5,13 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from framework.evidence.kinds import (
-    DISK,
-    Evidence,
-    PartitionAppended,
-    PartitionLogOnDisk,
-    PartitionTruncated,
-)
+from framework.evidence.kinds import DISK, Evidence
+from framework.evidence.partitions import PartitionAppended, PartitionLogOnDisk, PartitionTruncated
 from framework.evidence.run_events import RunEvents
 
 Partition: TypeAlias = tuple[str, int]

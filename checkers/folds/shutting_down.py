@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from framework.evidence.kinds import Decided
+from framework.evidence.requests import Decided
 
 
 @dataclass(frozen=True, slots=True)

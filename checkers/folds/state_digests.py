@@ -8,8 +8,10 @@ from checkers.folds.committed_log import CommittedLog
 from checkers.folds.metadata_digest import Digest
 from checkers.folds.replay import states
 from framework.checking.findings import finding
-from framework.evidence.kinds import Evidence, ImageDigest, ImageForm, ImageShown, SnapshotFile
+from framework.evidence.kinds import Evidence
+from framework.evidence.quorum import ImageDigest, ImageShown, SnapshotFile
 from framework.evidence.run_events import RunEvents
+from framework.evidence.systems import ImageForm
 from framework.plugins.checker import Finding
 
 

@@ -8,16 +8,9 @@ from checkers.folds.node_log import Account, Entry, LogFold
 from framework.checking.findings import finding
 from framework.evidence.changes import Change
 from framework.evidence.clocks import latest_ns
-from framework.evidence.kinds import (
-    Appended,
-    Booted,
-    Committed,
-    Evidence,
-    Flushed,
-    Truncated,
-    described,
-    same_fact,
-)
+from framework.evidence.kinds import Evidence, described, same_fact
+from framework.evidence.processes import Booted
+from framework.evidence.quorum import Appended, Committed, Flushed, Truncated
 from framework.plugins.checker import Finding
 
 

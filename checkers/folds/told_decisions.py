@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from checkers.folds.known_decisions import Known, asked_on
-from framework.evidence.kinds import Decided, IsrDecided
+from framework.evidence.requests import Decided, IsrDecided
 from framework.history.pairing import Operation
 from framework.plugins.outcomes import (
     CLIENT_TIMED_OUT,

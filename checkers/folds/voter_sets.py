@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from checkers.folds.disk_logs import CommittedOnDisks
 from framework.evidence.changes import VotersNamed
-from framework.evidence.kinds import SnapshotFile, Voter
+from framework.evidence.quorum import SnapshotFile, Voter
 from framework.evidence.run_events import RunEvents
 
 Voters: TypeAlias = frozenset[Voter]

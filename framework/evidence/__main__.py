@@ -12,10 +12,11 @@ _HEAD = """# Evidence
 Made by `python -m framework.evidence > docs/evidence.md`; a test says when that is due.
 
 What a run leaves behind, in the words of `framework/evidence/`. Operations and the fault ledger
-(the black box) every system has. What nodes did (the white box) is one dataclass a kind, which the
-system's adapter yields from whatever its nodes wrote (`System.observe`); a table of a kind has its
-fields as columns. The capability of leaving a kind is `evidence:` and its name; of the records of
-the metadata log, which a system leaves all of or none, `evidence:applied`.
+(the black box) every system has. What nodes did (the white box) is one dataclass a kind (below,
+with its module in that folder), which the system's adapter yields from whatever its nodes wrote
+(`System.observe`); a table of a kind has its fields as columns. The capability of leaving a kind is
+`evidence:` and its name; of the records of the metadata log, which a system leaves all of or none,
+`evidence:applied`.
 
 `source` says who tells it: `event`, the node as it happened; `disk`, a file that it left;
 `harness`, the harness. What was read from a disk has no time, but for `stalled`, which a process
@@ -30,13 +31,15 @@ def page() -> str:
     common = inspect.getdoc(Evidence) or ""
     lines = [_HEAD, f"Every row has {', '.join(f'`{name}`' for name in COMMON)}:", ""]
     lines += ["    " + line if line else "" for line in common.splitlines()[2:]]
-    lines += ["", "| kind | one row says | fields beside those |", "| --- | --- | --- |"]
+    lines += ["", "| kind | dataclass | one row says | fields beside those |", f"|{' --- |' * 4}"]
     return "\n".join([*lines, *map(_row, KINDS.values())]) + "\n"
 
 
 def _row(kind: type[Evidence]) -> str:
     said = " ".join((inspect.getdoc(kind) or "").split())
-    return f"| `{kind.kind}` | {said} | {', '.join(_fields(kind))} |".replace("  |", " |")
+    where = f"{kind.__module__.rpartition('.')[2]}.{kind.__name__}"
+    row = f"| `{kind.kind}` | `{where}` | {said} | {', '.join(_fields(kind))} |"
+    return row.replace("  |", " |")
 
 
 def _fields(kind: type[Evidence]) -> Iterator[str]:

@@ -3,12 +3,22 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from framework.evidence import changes, kinds
+from framework.evidence import (
+    brokers,
+    changes,
+    partitions,
+    processes,
+    quorum,
+    requests,
+    systems,
+)
 from framework.evidence.kinds import Evidence
+
+_MODULES: Final = (processes, systems, quorum, requests, brokers, partitions, changes)
 
 
 def _kinds() -> Iterable[type[Evidence]]:
-    for module in (kinds, changes):
+    for module in _MODULES:
         for each in vars(module).values():
             if isinstance(each, type) and issubclass(each, Evidence) and each.kind:
                 yield each

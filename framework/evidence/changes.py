@@ -15,7 +15,8 @@ from framework.evidence.ids import (
     PartitionEpoch,
     ReplicaId,
 )
-from framework.evidence.kinds import Evidence, Voter
+from framework.evidence.kinds import Evidence
+from framework.evidence.quorum import Voter
 
 TOPIC_RESOURCE: Final = 2
 """The `resource_type` of a topic."""

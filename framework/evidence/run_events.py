@@ -14,15 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from framework.evidence.ids import ReplicaId
-from framework.evidence.kinds import (
-    CAPABILITY,
-    DISK,
-    Booted,
-    Evidence,
-    disk_of,
-    evidence_of,
-)
+from framework.evidence.kinds import CAPABILITY, DISK, Evidence, disk_of, evidence_of
 from framework.evidence.machine import UNTOLD, Machines
+from framework.evidence.processes import Booted
 from framework.evidence.rows import EvidenceRows, Looking, rows_behind
 from framework.history.event import Json, Recorded
 from framework.history.pairing import Operation

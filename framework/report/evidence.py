@@ -16,7 +16,8 @@ from framework.checking.observed import system_of
 from framework.checking.sealing import EVENTS, SEALED, sealed_as
 from framework.errors import UsageError
 from framework.evidence.catalogue import KINDS
-from framework.evidence.kinds import DISK, Evidence, Stalled
+from framework.evidence.kinds import DISK, Evidence
+from framework.evidence.processes import Stalled
 from framework.evidence.schemas import rows_of
 from framework.report.nodes import is_timed
 

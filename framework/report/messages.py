@@ -7,24 +7,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from framework.evidence.kinds import (
-    Answered,
+from framework.evidence.brokers import BrokerStateChanged, HeartbeatAnswered
+from framework.evidence.kinds import Evidence
+from framework.evidence.partitions import PartitionAppended
+from framework.evidence.processes import Booted, Exited, Failed
+from framework.evidence.quorum import (
     Appended,
-    Booted,
-    BrokerStateChanged,
     Claimed,
     Committed,
-    Decided,
     Elected,
-    Evidence,
-    Exited,
-    Failed,
-    HeartbeatAnswered,
-    PartitionAppended,
     RoleTaken,
     Truncated,
     Voted,
 )
+from framework.evidence.requests import Answered, Decided
 
 NS: Final = 1e9
 KINDS: Final = (

@@ -5,15 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from framework.evidence.kinds import (
-    DISK,
-    Booted,
-    BrokerStateChanged,
-    Evidence,
-    Exited,
-    RoleTaken,
-    Stalled,
-)
+from framework.evidence.brokers import BrokerStateChanged
+from framework.evidence.kinds import DISK, Evidence
+from framework.evidence.processes import Booted, Exited, Stalled
+from framework.evidence.quorum import RoleTaken
 from framework.evidence.run_events import incarnations
 
 Lane = Literal["role", "broker", "stalls"]

@@ -7,18 +7,11 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, Final
 
-from framework.evidence.kinds import (
-    Answered,
-    BrokerStateChanged,
-    Claimed,
-    Decided,
-    Elected,
-    Evidence,
-    Exited,
-    Failed,
-    RoleTaken,
-    Truncated,
-)
+from framework.evidence.brokers import BrokerStateChanged
+from framework.evidence.kinds import Evidence
+from framework.evidence.processes import Exited, Failed
+from framework.evidence.quorum import Claimed, Elected, RoleTaken, Truncated
+from framework.evidence.requests import Answered, Decided
 from framework.history.pairing import Operation
 from framework.report.colours import PLAIN, STATE_COLOUR
 from framework.report.data import NS, Run

@@ -7,7 +7,7 @@ from typing import Final
 
 import tenacity
 
-from framework.evidence.kinds import BrokerState
+from framework.evidence.brokers import BrokerState
 from framework.plugins.host import Host
 from framework.plugins.kept import keep
 from framework.plugins.system import Cluster

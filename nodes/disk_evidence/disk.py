@@ -20,9 +20,16 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from crc32c import crc32c
 
-from framework.evidence import changes, kinds
+from framework.evidence import changes, processes, quorum
 from framework.evidence.clocks import UNKNOWN_NS, Clock, Clocks
 from framework.evidence.kinds import DISK, Evidence, disk_of
+from framework.evidence.partitions import (
+    EpochStart,
+    PartitionAppended,
+    PartitionLogOnDisk,
+    PartitionOffsetSaved,
+    PartitionTruncated,
+)
 from nodes.disk_evidence.form import Decoder, Form
 from nodes.disk_evidence.growth import Growth
 from nodes.kafka_files.batches import Batches
@@ -37,17 +44,17 @@ from nodes.kafka_files.snapshots import read_snapshot
 
 GIVEN: Final = disk_of(
     changes.Change,
-    kinds.Appended,
-    kinds.EpochSaved,
-    kinds.Failed,
-    kinds.LogBegan,
-    kinds.LogOnDisk,
-    kinds.PartitionAppended,
-    kinds.PartitionLogOnDisk,
-    kinds.PartitionOffsetSaved,
-    kinds.PartitionTruncated,
-    kinds.SnapshotFile,
-    kinds.Truncated,
+    quorum.Appended,
+    quorum.EpochSaved,
+    processes.Failed,
+    quorum.LogBegan,
+    quorum.LogOnDisk,
+    PartitionAppended,
+    PartitionLogOnDisk,
+    PartitionOffsetSaved,
+    PartitionTruncated,
+    quorum.SnapshotFile,
+    quorum.Truncated,
 )
 """The capabilities of a system whose disks are read here."""
 TOLD_NS: Final = 10_000_000
@@ -156,17 +163,17 @@ class Disk:
         grown = self.metadata.to(log)
         if grown.began is not None:
             yield self._tell(
-                kinds.LogBegan, directory, None, offset=grown.began, dropped=grown.dropped
+                quorum.LogBegan, directory, None, offset=grown.began, dropped=grown.dropped
             )
         if grown.cut is not None:
-            yield self._tell(kinds.Truncated, directory, None, end_offset=grown.cut)
+            yield self._tell(quorum.Truncated, directory, None, end_offset=grown.cut)
         decoder = self.form.decoder(directory, grown.kept)
         for segment in grown.appended:
             yield from self._appended(segment, decoder, wrong)
         torn, more = _state_of(log)
         wrong += more
         yield self._tell(
-            kinds.LogOnDisk,
+            quorum.LogOnDisk,
             directory,
             None,
             start_offset=log.start_offset,
@@ -183,7 +190,7 @@ class Disk:
         if below and below[0].base_offset == self.metadata.start:
             grown = self.metadata.to(Log(tuple(below)))
             if grown.cut is not None:
-                yield self._tell(kinds.Truncated, directory, None, end_offset=grown.cut)
+                yield self._tell(quorum.Truncated, directory, None, end_offset=grown.cut)
             decoder = self.form.decoder(directory, grown.kept)
             for segment in grown.appended:
                 yield from self._appended(segment, decoder, [])
@@ -207,7 +214,7 @@ class Disk:
         at, epoch, control = batch["position"], batch["leader_epoch"], batch["control"]
         values = [row["value"] or b"" for row in rows]
         yield self._tell(
-            kinds.Appended,
+            quorum.Appended,
             path,
             at,
             base_offset=batch["base_offset"],
@@ -234,7 +241,7 @@ class Disk:
         state = read_quorum_state(contents(path)[0])
         if not isinstance(state, str):
             yield self._tell(
-                kinds.EpochSaved,
+                quorum.EpochSaved,
                 path,
                 None,
                 epoch=state.leader_epoch,
@@ -251,7 +258,7 @@ class Disk:
             said = self.form.snapshot(found)
             wrong = found.wrong or said.wrong
             yield self._tell(
-                kinds.SnapshotFile,
+                quorum.SnapshotFile,
                 path,
                 None,
                 end_offset=found.end_offset,
@@ -287,13 +294,11 @@ class Disk:
         log = read_log(directory)
         grown = self.partitions[found].to(log)
         if grown.cut is not None:
-            yield self._tell(
-                kinds.PartitionTruncated, directory, None, **names, end_offset=grown.cut
-            )
+            yield self._tell(PartitionTruncated, directory, None, **names, end_offset=grown.cut)
         for segment in grown.appended:
             for batch in segment.batches.sound.to_pylist():
                 yield self._tell(
-                    kinds.PartitionAppended,
+                    PartitionAppended,
                     segment.path,
                     batch["position"],
                     **names,
@@ -316,7 +321,7 @@ class Disk:
         }
         if self.partition_logs.get(found) != now:
             self.partition_logs[found] = now
-            yield self._tell(kinds.PartitionLogOnDisk, directory, None, **names, **now)
+            yield self._tell(PartitionLogOnDisk, directory, None, **names, **now)
 
     def partition_offsets(self, directory: Path) -> Iterator[Evidence]:
         """What is written down of offsets beside all logs."""
@@ -326,7 +331,7 @@ class Disk:
                 topic_id = self.form.topic_id(directory, row["topic"], row["partition"])
                 if topic_id is not None:
                     yield self._tell(
-                        kinds.PartitionOffsetSaved,
+                        PartitionOffsetSaved,
                         path,
                         line,
                         topic_id=topic_id,
@@ -354,7 +359,7 @@ class Disk:
             if row["lasted_ns"] < min(TOLD_NS, longest):
                 continue
             told = self._tell(
-                kinds.Stalled,
+                processes.Stalled,
                 path,
                 row["line"],
                 part=f"Java ({row['operation'] or 'for an unknown reason'})",
@@ -377,7 +382,7 @@ class Disk:
             return
         yield replace(
             self._tell(
-                kinds.ProcessEnded,
+                processes.ProcessEnded,
                 path,
                 None,
                 process=int(self.process) if self.process else None,
@@ -394,7 +399,7 @@ class Disk:
             lines = (row["trace"] or "").strip().splitlines()
             message = ": ".join([row["message"], *lines[-1:]])
             where = row["logger"] or path.name
-            yield self._tell(kinds.Failed, path, row["line"], where=where, message=message)
+            yield self._tell(processes.Failed, path, row["line"], where=where, message=message)
 
 
 def _limits(log: Log, saved: int) -> tuple[int, int]:
@@ -414,11 +419,11 @@ def _state_of(log: Log) -> tuple[bool, list[str]]:
     return torn, _all_but_torn(log) if torn else list(log.wrong())
 
 
-def _epochs(path: Path) -> tuple[kinds.EpochStart, ...] | None:
+def _epochs(path: Path) -> tuple[EpochStart, ...] | None:
     found = read_epochs(contents(path)[0])
     if found.wrong is not None:
         return None
-    return tuple(kinds.EpochStart(**row) for row in found.table.to_pylist())
+    return tuple(EpochStart(**row) for row in found.table.to_pylist())
 
 
 def _all_but_torn(log: Log) -> list[str]:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from framework.evidence.kinds import Evidence, Voter
+from framework.evidence.kinds import Evidence
+from framework.evidence.quorum import Voter
 from nodes.kafka_files.log_directory import Segment
 from nodes.kafka_files.snapshots import Snapshot
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from framework.evidence.kinds import BrokerState
+from framework.evidence.brokers import BrokerState
 from nodes.adapting.slot import Description
 
 LOGGER: Final = "BrokerLifecycleManager"

@@ -4,7 +4,7 @@ and the features that it begins with."""
 from collections.abc import Mapping
 from typing import Final
 
-from framework.evidence.kinds import LogRules
+from framework.evidence.systems import LogRules
 from framework.history.event import Recorded
 from nodes.kafka import features
 from nodes.kafka.promises.rules import RULES

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from framework.evidence import changes
 from framework.evidence.ids import ReplicaId
-from framework.evidence.kinds import Evidence, Voter
+from framework.evidence.kinds import Evidence
+from framework.evidence.quorum import Voter
 from nodes.adapting import records as made
 from nodes.disk_evidence.form import Fields
 from nodes.kafka.partitions import Partitions

@@ -7,7 +7,8 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from framework.evidence.clocks import Clocks
-from framework.evidence.kinds import Evidence, Stalled, disk_of
+from framework.evidence.kinds import Evidence, disk_of
+from framework.evidence.processes import Stalled
 from framework.history.event import Recorded
 from framework.plugins.capabilities import (
     CHANGING_VOTERS,

@@ -61,7 +61,8 @@ from nodes.kraft.wire.quorum import QuorumRequest
 if TYPE_CHECKING:
     from nodes.kraft.runtime.control import ControlPlane
     from nodes.kraft.runtime.data import DataPlane
-    from nodes.kraft.wire.requests import ControlRequest, DescribeClusterRequest
+    from nodes.kraft.wire.metadata_requests import DescribeClusterRequest
+    from nodes.kraft.wire.requests import ControlRequest
 
 log: Final = logging.getLogger(__name__)
 

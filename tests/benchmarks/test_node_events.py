@@ -14,7 +14,7 @@ from framework.checking.keyed import FAILED
 from framework.checking.run_checks import looked_at
 from framework.checking.runs import read_run
 from framework.checking.sealing import seal
-from framework.evidence.kinds import Served
+from framework.evidence.requests import Served
 from framework.evidence.rows import EvidenceRows
 from framework.evidence.run_events import Part
 from framework.verdict import Verdict

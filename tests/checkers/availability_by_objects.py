@@ -23,8 +23,8 @@ from checkers.folds.peace import FOREVER_NS, Stretch, owed
 from checkers.folds.streaks import TRIES
 from framework.checking.findings import concluded, finding
 from framework.checking.keyed import Outcome
-from framework.evidence.kinds import Elected
 from framework.evidence.machine import UNMEASURED, Machine
+from framework.evidence.quorum import Elected
 from framework.evidence.run_events import FaultRecord, RunEvents
 from framework.history.event import Recorded
 from framework.history.pairing import Operation

@@ -8,9 +8,10 @@ from typing import Any
 
 from planted_runs import NODES, NodeEvent, Story
 
-from framework.evidence import kinds
+from framework.evidence import processes, quorum
 from framework.evidence.clocks import UNKNOWN_NS
 from framework.evidence.kinds import Evidence
+from framework.evidence.partitions import PartitionLogOnDisk
 from framework.evidence.run_events import RunEvents
 
 DIGEST = "d"
@@ -28,8 +29,8 @@ class DiskStory(Story):
     wrong: dict[str, tuple[str, ...]] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
     """Nodes whose disk was not collected."""
-    ended: list[kinds.ProcessEnded] = field(default_factory=list)
-    partitions: list[kinds.PartitionLogOnDisk] = field(default_factory=list)
+    ended: list[processes.ProcessEnded] = field(default_factory=list)
+    partitions: list[PartitionLogOnDisk] = field(default_factory=list)
     copies: dict[str, list[tuple[int, list[list[Any]]]]] = field(default_factory=dict)
     """Node -> where the log began and what it held whenever a process had ended."""
     digest: str | None = DIGEST
@@ -93,7 +94,9 @@ class DiskStory(Story):
     def end_of(self, node: str, code: int | None) -> None:
         """The harness saw a process of the node end."""
         number = sum(each.node == node for each in self.ended) + 1
-        reported = kinds.ProcessEnded(node=node, source="harness", process=number, exit_code=code)
+        reported = processes.ProcessEnded(
+            node=node, source="harness", process=number, exit_code=code
+        )
         self.ended.append(reported)
 
     def run_events(self) -> RunEvents:
@@ -112,14 +115,14 @@ class DiskStory(Story):
         for begin, log in (*self.copies.get(node, ()), (self.starts.get(node, 0), self.logs[node])):
             left = [each for each in held if each[0] >= begin]
             if begin != start:
-                found.append(kinds.LogBegan(**common, offset=begin, dropped=not left))
+                found.append(quorum.LogBegan(**common, offset=begin, dropped=not left))
             same = sum(
                 1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, log, strict=False))
             )
             if same < len(left):
-                found.append(kinds.Truncated(**common, end_offset=left[same][0]))
+                found.append(quorum.Truncated(**common, end_offset=left[same][0]))
             found += [
-                kinds.Appended(
+                quorum.Appended(
                     **common,
                     base_offset=base,
                     end_offset=base + len(crcs),
@@ -132,7 +135,7 @@ class DiskStory(Story):
             ]
             start, held = begin, log
         found.append(
-            kinds.LogOnDisk(
+            quorum.LogOnDisk(
                 **common,
                 start_offset=self.starts.get(node, 0),
                 end_offset=self.end(node),
@@ -143,7 +146,7 @@ class DiskStory(Story):
         if node in self.snapshots:
             end = self.snapshots[node]
             found.append(
-                kinds.SnapshotFile(
+                quorum.SnapshotFile(
                     **common, end_offset=end, epoch=1, records=0, wrong=(), digest=self.digest
                 )
             )

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from framework.evidence import kinds
+from framework.evidence import quorum
 from framework.evidence.clocks import UNKNOWN_NS
 from framework.evidence.kinds import DISK, Evidence
 from nodes.kraft.adapter.records import change_of
@@ -58,7 +58,7 @@ class Disks:
         """One record at the end of the log, or at `base`, and no checker of the disk's is asked."""
         at = self.ends.get(node, 0) if base is None else base
         self.tell(
-            kinds.Appended,
+            quorum.Appended,
             node,
             base_offset=at,
             end_offset=at + 1,
@@ -100,22 +100,22 @@ class Disks:
                 self.write(node, epoch, at=at)
 
     def cut(self, node: str, end: int) -> None:
-        self.tell(kinds.Truncated, node, end_offset=end)
+        self.tell(quorum.Truncated, node, end_offset=end)
         self.ends[node] = end
 
     def begin(self, node: str, start: int, *, dropped: bool = False) -> None:
         """A snapshot takes the place of what is below; `dropped`: of all that there is."""
-        self.tell(kinds.LogBegan, node, offset=start, dropped=dropped)
+        self.tell(quorum.LogBegan, node, offset=start, dropped=dropped)
         self.starts[node] = start
         self.ends[node] = start if dropped else self.ends[node]
 
     def snapshot(self, node: str, end: int, epoch: int, **fields: Any) -> None:
         reported = {"records": 0, "wrong": (), **fields}
-        self.tell(kinds.SnapshotFile, node, end_offset=end, epoch=epoch, **reported)
+        self.tell(quorum.SnapshotFile, node, end_offset=end, epoch=epoch, **reported)
 
     def vote(self, node: str, epoch: int, vote: int | None, leader: int | None = None) -> None:
         """What is saved of it."""
-        self.tell(kinds.EpochSaved, node, epoch=epoch, leader=leader, vote=vote)
+        self.tell(quorum.EpochSaved, node, epoch=epoch, leader=leader, vote=vote)
 
     def restart(self, node: str) -> None:
         """What follows another process left."""
@@ -125,7 +125,7 @@ class Disks:
     def _found(self, node: str) -> Evidence:
         wrong = (self.wrong[node],) if node in self.wrong else ()
         return self.tell(
-            kinds.LogOnDisk,
+            quorum.LogOnDisk,
             node,
             start_offset=self.starts.get(node, 0),
             end_offset=self.ends.get(node, 0),

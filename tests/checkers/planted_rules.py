@@ -8,7 +8,7 @@ from planted_logs import LogStory
 from planted_runs import TOPIC
 
 from framework.evidence import changes
-from framework.evidence.kinds import HeldRule, LogRule, LogRules
+from framework.evidence.systems import HeldRule, LogRule, LogRules
 from nodes.kafka.log_rules import rules_of
 from nodes.kafka.promises.rules import ELIGIBLE_LEADERS, METADATA_VERSION
 

@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 
 from checkers.folds.asked import SILENCE
-from framework.evidence.kinds import Elected
+from framework.evidence.quorum import Elected
 from framework.evidence.run_events import FaultRecord, RunEvents
 from framework.history.pairing import Operation
 from framework.plugins.outcomes import OF_THE_ASKER

@@ -12,7 +12,7 @@ from planted_runs import Story, assert_invalid
 
 from checkers.committed_never_lost import CommittedNeverLost, committed_never_lost
 from framework.checking.keyed import Outcome
-from framework.evidence.kinds import Appended, SnapshotFile
+from framework.evidence.quorum import Appended, SnapshotFile
 from framework.verdict import Verdict
 
 

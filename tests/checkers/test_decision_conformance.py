@@ -15,7 +15,8 @@ from planted_runs import OTHER, TOPIC, accepted, assert_invalid, assert_valid, c
 
 from checkers.decision_conformance import UNCLEAN, DecisionConformance, decision_conformance
 from checkers.folds.told_decisions import _words_of_controllers
-from framework.evidence.kinds import Decided, IsrDecided, Promised
+from framework.evidence.requests import Decided, IsrDecided
+from framework.evidence.systems import Promised
 from framework.history.event import CompletionType
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS

@@ -7,7 +7,7 @@ import pytest
 from planted_runs import MS, Story, change
 
 from checkers.folds.decisions import Decision, decided_on_stale, may_have_asked
-from framework.evidence.kinds import Decided, IsrDecided
+from framework.evidence.requests import Decided, IsrDecided
 from framework.history.pairing import Operation
 from framework.plugins.checker import Finding
 

@@ -8,15 +8,8 @@ from planted_runs import PLAN
 from checkers.folds.disk_logs import CommittedOnDisks, DiskLog, committed_on_disks, disk_logs
 from framework.evidence.changes import VotersNamed
 from framework.evidence.ids import LeaderEpoch, Offset, ReplicaId
-from framework.evidence.kinds import (
-    Appended,
-    Evidence,
-    LogBegan,
-    LogOnDisk,
-    SnapshotFile,
-    Truncated,
-    Voter,
-)
+from framework.evidence.kinds import Evidence
+from framework.evidence.quorum import Appended, LogBegan, LogOnDisk, SnapshotFile, Truncated, Voter
 from framework.evidence.run_events import RunEvents
 
 VOTERS = ("c1", "c2", "c3")

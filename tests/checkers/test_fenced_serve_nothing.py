@@ -19,7 +19,9 @@ from checkers.fenced_serve_nothing import (
     _served,
     fenced_serve_nothing,
 )
-from framework.evidence.kinds import BrokerStateChanged, Evidence, Served
+from framework.evidence.brokers import BrokerStateChanged
+from framework.evidence.kinds import Evidence
+from framework.evidence.requests import Served
 from framework.evidence.run_events import Part, RunEvents, incarnations
 from framework.verdict import Verdict
 

@@ -15,7 +15,7 @@ from planted_rules import RuledStory
 from planted_runs import MS, OTHER, TOPIC, Story, assert_valid, shown
 
 from checkers.identity_uniqueness import IdentityUniqueness, identity_uniqueness
-from framework.evidence.kinds import PartitionAppended
+from framework.evidence.partitions import PartitionAppended
 from framework.verdict import Verdict
 
 

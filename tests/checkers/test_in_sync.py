@@ -17,13 +17,13 @@ from checkers.isr_chain import isr_chain
 from framework.evidence.changes import PartitionChanged, PartitionState
 from framework.evidence.clocks import earliest_ns, latest_ns
 from framework.evidence.ids import BrokerId, LeaderEpoch, Offset, PartitionEpoch
-from framework.evidence.kinds import (
-    DISK,
-    Booted,
+from framework.evidence.kinds import DISK
+from framework.evidence.partitions import (
     PartitionCommitted,
     PartitionLogOnDisk,
     PartitionOffsetSaved,
 )
+from framework.evidence.processes import Booted
 from framework.history.pairing import Operation
 
 KEY = (TOPIC, 0)

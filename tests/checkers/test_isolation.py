@@ -25,8 +25,8 @@ from checkers.isolation import (
     Times,
     isolation,
 )
-from framework.evidence.kinds import SnapshotWritten
 from framework.evidence.machine import Machine
+from framework.evidence.quorum import SnapshotWritten
 from framework.history.event import CompletionType, observer_of
 from framework.history.pairing import Operation
 from framework.plugins.outcomes import CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST

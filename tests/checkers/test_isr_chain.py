@@ -36,15 +36,10 @@ from framework.evidence.changes import (
     PartitionChanged,
     PartitionState,
 )
-from framework.evidence.kinds import (
-    DISK,
-    Appended,
-    Booted,
-    Evidence,
-    LogOnDisk,
-    PartitionLogOnDisk,
-    PartitionOffsetSaved,
-)
+from framework.evidence.kinds import DISK, Evidence
+from framework.evidence.partitions import PartitionLogOnDisk, PartitionOffsetSaved
+from framework.evidence.processes import Booted
+from framework.evidence.quorum import Appended, LogOnDisk
 from framework.plugins.checker import CLIENTS, EVENTS
 from framework.verdict import Verdict
 

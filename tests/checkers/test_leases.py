@@ -19,7 +19,10 @@ from checkers.folds.leases import (
     serving,
     under_way,
 )
-from framework.evidence.kinds import Evidence, LeaseGranted, Served, Stalled, Ticked
+from framework.evidence.brokers import LeaseGranted
+from framework.evidence.kinds import Evidence
+from framework.evidence.processes import Stalled, Ticked
+from framework.evidence.requests import Served
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
 from framework.plugins.checker import Finding

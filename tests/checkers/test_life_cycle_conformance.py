@@ -13,7 +13,7 @@ from planted_runs import MS, ZERO_NS, Story, assert_valid
 
 from checkers.life_cycle_conformance import LifeCycleConformance, life_cycle_conformance
 from framework.checking.keyed import Outcome
-from framework.evidence.kinds import LeaseGranted
+from framework.evidence.brokers import LeaseGranted
 from framework.verdict import Verdict
 from nodes.kraft.broker import lifecycle
 from nodes.kraft.wire.heartbeats import BrokerHeartbeatResponse, BrokerState

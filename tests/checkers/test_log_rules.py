@@ -5,7 +5,7 @@ from planted_logs import LogStory
 from planted_rules import of_rules
 
 from checkers.folds.log_rules import OF_THE_KIP, Rules
-from framework.evidence.kinds import HeldRule, LogRule, LogRules
+from framework.evidence.systems import HeldRule, LogRule, LogRules
 
 
 def test_without_a_word_of_the_system_those_of_the_kip_hold() -> None:

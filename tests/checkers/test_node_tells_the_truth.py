@@ -20,7 +20,7 @@ from checkers.node_tells_the_truth import (
     _snapshots,
 )
 from framework.checking.keyed import Outcome
-from framework.evidence import kinds
+from framework.evidence import kinds, partitions, processes, quorum
 from framework.evidence.ids import LeaderEpoch, Offset
 from framework.plugins.checker import Finding
 from framework.verdict import Verdict
@@ -730,8 +730,8 @@ def partition_log_with_a_gap(story: DiskStory) -> None:
     story.partitions.append(partition_log("b1", "nothing from 4 to 5"))
 
 
-def partition_log(node: str, *wrong: str) -> kinds.PartitionLogOnDisk:
-    return kinds.PartitionLogOnDisk(
+def partition_log(node: str, *wrong: str) -> partitions.PartitionLogOnDisk:
+    return partitions.PartitionLogOnDisk(
         node=node,
         source="disk",
         topic_id="t1",
@@ -915,8 +915,8 @@ def _reported(story: DiskStory) -> list[list[int]]:
 # --- parts --------------------------------------------------------------------------------
 
 
-def batch(base: int, *crcs: int) -> kinds.Appended:
-    return kinds.Appended(
+def batch(base: int, *crcs: int) -> quorum.Appended:
+    return quorum.Appended(
         node="c1",
         base_offset=Offset(base),
         end_offset=Offset(base + len(crcs)),
@@ -933,9 +933,9 @@ BATCHES = (batch(0, 10, 11), batch(2, 12, 13), batch(4, 14))
 @pytest.mark.parametrize(
     ("what", "stays"),
     [
-        (kinds.LogBegan(node="c1", offset=Offset(2), dropped=True), []),
-        (kinds.LogBegan(node="c1", offset=Offset(2), dropped=False), [2, 4]),
-        (kinds.Truncated(node="c1", end_offset=Offset(2)), [0]),
+        (quorum.LogBegan(node="c1", offset=Offset(2), dropped=True), []),
+        (quorum.LogBegan(node="c1", offset=Offset(2), dropped=False), [2, 4]),
+        (quorum.Truncated(node="c1", end_offset=Offset(2)), [0]),
     ],
 )
 def test_what_a_later_process_dropped_is_kept_apart(what: kinds.Evidence, stays: list[int]) -> None:
@@ -949,7 +949,7 @@ def test_what_a_later_process_dropped_is_kept_apart(what: kinds.Evidence, stays:
     assert disk.lasts == [BATCHES[-1]]
 
 
-def gone(*batches: kinds.Appended, **known: object) -> list[str]:
+def gone(*batches: quorum.Appended, **known: object) -> list[str]:
     disk = Disk(gone=list(batches), lasts=[BATCHES[-1]])
     account = replace(Account(found=0, in_order=True, running=False), **known)  # type: ignore[arg-type]
     return [each.message for each in _never_reported("c1", disk, account)]
@@ -970,7 +970,7 @@ def test_of_what_was_dropped_each_record_had_to_be_reported_but_a_last_one() -> 
 
 
 def test_a_wiped_disk_has_no_snapshot_of_before_and_another_has() -> None:
-    written = kinds.SnapshotWritten(
+    written = quorum.SnapshotWritten(
         node="c1",
         end_offset=Offset(3),
         epoch=LeaderEpoch(1),
@@ -980,14 +980,16 @@ def test_a_wiped_disk_has_no_snapshot_of_before_and_another_has() -> None:
         high_watermark=Offset(3),
     )
     for end, known in ((0, []), (5, [3])):
-        booted = kinds.Booted(node="c1", log_end=Offset(end))
-        account = _account([[kinds.Booted(node="c1", log_end=Offset(0)), written], [booted]], False)
+        booted = processes.Booted(node="c1", log_end=Offset(end))
+        account = _account(
+            [[processes.Booted(node="c1", log_end=Offset(0)), written], [booted]], False
+        )
         assert list(account.snapshots) == known
 
 
 def test_a_snapshot_from_before_the_run_need_not_be_reported() -> None:
     def accused(found: int) -> int:
-        file = kinds.SnapshotFile(
+        file = quorum.SnapshotFile(
             node="c1", end_offset=Offset(3), epoch=LeaderEpoch(1), records=1, wrong=()
         )
         account = Account(found=found, in_order=True, running=False)

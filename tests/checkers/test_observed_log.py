@@ -11,7 +11,8 @@ from planted_disks import NOTHING, crc_of
 from planted_runs import PLAN, Story, assert_invalid, assert_valid
 
 from checkers.observed_log import ObservedLog, observed_log
-from framework.evidence.kinds import LogOnDisk, disk_of
+from framework.evidence.kinds import disk_of
+from framework.evidence.quorum import LogOnDisk
 from framework.plugins.capabilities import NODE_ANSWERS, WATCHED_LOG, unmet
 
 CHECKER = ObservedLog()

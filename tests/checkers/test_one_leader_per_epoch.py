@@ -12,7 +12,7 @@ from planted_elections import ID, clean
 from planted_runs import Story, assert_invalid, assert_valid
 
 from checkers.one_leader_per_epoch import OneLeaderPerEpoch, one_leader_per_epoch
-from framework.evidence.kinds import EpochSaved
+from framework.evidence.quorum import EpochSaved
 from framework.verdict import Verdict
 
 

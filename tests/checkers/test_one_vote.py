@@ -14,7 +14,8 @@ from planted_runs import NODES, Story, assert_valid
 from checkers.one_vote import OneVote, one_vote
 from framework.checking.cuts import parts
 from framework.evidence.changes import LeaderAnnounced
-from framework.evidence.kinds import EpochSaved, Voted, evidence_of
+from framework.evidence.kinds import evidence_of
+from framework.evidence.quorum import EpochSaved, Voted
 from framework.plugins.capabilities import unmet
 from framework.verdict import Verdict
 

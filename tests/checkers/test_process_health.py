@@ -13,7 +13,8 @@ from judging import assert_unknown, clause_of, judged, silent
 from planted_runs import MS, NODES, Story, assert_invalid, assert_valid
 
 from checkers.process_health import ProcessHealth, ProcessHealthOptions, process_health
-from framework.evidence.kinds import DISK, Booted, Failed, ProcessEnded, Stalled, Ticked
+from framework.evidence.kinds import DISK
+from framework.evidence.processes import Booted, Failed, ProcessEnded, Stalled, Ticked
 from framework.evidence.run_events import RunEvents
 from framework.plugins.capabilities import unmet
 from framework.verdict import Verdict

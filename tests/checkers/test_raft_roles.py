@@ -6,7 +6,9 @@ from typing import Any, Final, get_args
 import pytest
 
 from checkers.folds.raft_roles import ROLE_TRIGGERS, ROLES, roles, with_triggers
-from framework.evidence.kinds import Booted, Elected, EpochSaved, Evidence, Role, RoleTaken
+from framework.evidence.kinds import Evidence
+from framework.evidence.processes import Booted
+from framework.evidence.quorum import Elected, EpochSaved, Role, RoleTaken
 
 ME: Final = 1
 SECOND_NS: Final = 1_000_000_000

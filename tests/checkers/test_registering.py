@@ -10,7 +10,7 @@ from checkers.folds.log_rules import Rules
 from checkers.folds.registering import held, registers_again, wrong_registration
 from checkers.folds.replay import Broker, Partition, Replay
 from framework.evidence.changes import BrokerRegistered
-from framework.evidence.kinds import LogRule
+from framework.evidence.systems import LogRule
 
 HEAD: dict[str, Any] = {"node": "c1", "incarnation": "1", "seq": 1, "epoch": 1}
 FENCED, SERVES, LEAVES = (True, False), (False, False), (False, True)

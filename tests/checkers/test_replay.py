@@ -18,7 +18,7 @@ from framework.evidence.changes import (
     Change,
     EligibleForgotten,
 )
-from framework.evidence.kinds import ImageForm
+from framework.evidence.systems import ImageForm
 from nodes.kraft.adapter.image_form import IMAGE_FORM
 
 

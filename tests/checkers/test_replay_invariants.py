@@ -24,7 +24,7 @@ from checkers.folds.replay import Replay
 from checkers.replay_invariants import Fold, ReplayInvariants, replay_invariants
 from framework.evidence import changes
 from framework.evidence.changes import Change
-from framework.evidence.kinds import Covered, HeldRule, ImageForm
+from framework.evidence.systems import Covered, HeldRule, ImageForm
 from framework.verdict import Verdict
 from nodes.kraft.adapter.image_form import IMAGE_FORM, REMEMBERED, REMEMBERED_BYTES
 from nodes.kraft.metadata import image

@@ -3,13 +3,8 @@
 from typing import Any
 
 from checkers.folds.replica_logs import ReplicaLog, final_logs, on_disk
-from framework.evidence.kinds import (
-    DISK,
-    Evidence,
-    PartitionAppended,
-    PartitionLogOnDisk,
-    PartitionTruncated,
-)
+from framework.evidence.kinds import DISK, Evidence
+from framework.evidence.partitions import PartitionAppended, PartitionLogOnDisk, PartitionTruncated
 from framework.evidence.run_events import RunEvents
 
 FIXED: dict[str, Any] = {"node": "b1", "source": DISK, "topic_id": "T", "partition": 0}

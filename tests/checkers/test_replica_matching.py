@@ -25,7 +25,7 @@ from framework.checking.cuts import parts
 from framework.checking.keyed import Outcome, outcome_row
 from framework.checking.results import CheckerResult, checker_result
 from framework.evidence.ids import LeaderEpoch, Offset
-from framework.evidence.kinds import (
+from framework.evidence.partitions import (
     EpochStart,
     PartitionAppended,
     PartitionLogOnDisk,

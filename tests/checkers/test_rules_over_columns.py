@@ -18,8 +18,11 @@ from framework.checking.run_checks import evidence_of
 from framework.evidence import narrow as narrowing
 from framework.evidence import rows
 from framework.evidence.catalogue import KINDS
-from framework.evidence.kinds import Booted, Evidence, Served, Voted
+from framework.evidence.kinds import Evidence
 from framework.evidence.narrow import narrow
+from framework.evidence.processes import Booted
+from framework.evidence.quorum import Voted
+from framework.evidence.requests import Served
 from framework.evidence.rows import EvidenceRows
 from framework.evidence.run_events import RunEvents, folded
 from framework.evidence.schemas import rows_of

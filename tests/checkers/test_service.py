@@ -12,7 +12,7 @@ from framework.evidence.changes import (
     BrokerUnfenced,
     BrokerUnregistered,
 )
-from framework.evidence.kinds import BrokerEpoch, BrokerId, LeaderEpoch, Offset
+from framework.evidence.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset
 
 Kind = type[OfBroker]
 IN, OUT, NEW, GONE = BrokerUnfenced, BrokerFenced, BrokerRegistered, BrokerUnregistered

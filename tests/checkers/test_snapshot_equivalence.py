@@ -22,7 +22,7 @@ from checkers.folds.metadata_digest import Digest, digest
 from checkers.folds.replay import Replay
 from checkers.snapshot_equivalence import SnapshotEquivalence, snapshot_equivalence
 from framework.evidence.changes import Change
-from framework.evidence.kinds import SnapshotFile
+from framework.evidence.quorum import SnapshotFile
 from framework.evidence.run_events import RunEvents
 from framework.verdict import Verdict
 from nodes.kraft.adapter.disk import left_on_disk

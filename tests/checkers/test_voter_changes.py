@@ -15,8 +15,8 @@ from checkers.folds.disk_logs import CommittedOnDisks
 from checkers.folds.explained import NEVER
 from checkers.folds.voter_sets import Change, Step, VoterSets
 from checkers.voter_changes import Run, VoterChanges, _dated, voter_changes
-from framework.evidence import changes, kinds
-from framework.evidence.kinds import Voter
+from framework.evidence import changes
+from framework.evidence.quorum import Appended, Voter
 from framework.history.pairing import Operation
 from framework.plugins.capabilities import VOTER_CHANGES, unmet
 from framework.verdict import Verdict
@@ -39,7 +39,7 @@ def records(story: Story, epoch: int, *voters: int, nodes: Collection[str] = NOD
     for node in nodes:
         at = story.disks.ends.get(node, 0)
         story.disks.tell(
-            kinds.Appended,
+            Appended,
             node,
             base_offset=at,
             end_offset=at + 1,

@@ -9,7 +9,7 @@ from planted_runs import Story
 from checkers.folds.disk_logs import CommittedOnDisks
 from checkers.folds.voter_sets import VoterSets, changes, text, voter_sets
 from framework.evidence.changes import Change, FeatureSet, VotersNamed
-from framework.evidence.kinds import SnapshotFile, Voter
+from framework.evidence.quorum import SnapshotFile, Voter
 
 
 def named(*ids: int) -> tuple[Voter, ...]:

@@ -17,7 +17,7 @@ import pytest
 from checkers.folds.committed_log import same_record
 from framework.checking.sealing import sealed_as
 from framework.evidence.changes import Change
-from framework.evidence.kinds import PartitionAppended
+from framework.evidence.partitions import PartitionAppended
 from framework.history.event import is_observer
 from nodes.kraft.adapter.evidence import observe
 from tests.end_to_end.runs import ONE_WORKER, long_enough, verdict_of

@@ -7,7 +7,7 @@ Roles are `broker`, with port `client` and a numeric id, and, where its exchange
 import socket
 from typing import Protocol, cast
 
-from framework.evidence.kinds import BrokerState
+from framework.evidence.brokers import BrokerState
 from framework.plugins.dialect import Dialect
 from framework.plugins.system import Cluster
 

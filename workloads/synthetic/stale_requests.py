@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from framework.evidence.kinds import BrokerState
+from framework.evidence.brokers import BrokerState
 from framework.generators import op
 from framework.history.event import Event, Invocation
 from workloads.kafka.operations.brokers import (

@@ -8,7 +8,7 @@ are those of `MetadataVersion`: 7 is 3.3-IV3, 12 is 3.6-IV0.
 
 from typing import Final
 
-from framework.evidence.kinds import HeldRule
+from framework.evidence.systems import HeldRule
 from nodes.kafka.promises.terms import Bounds, Promise, of
 
 METADATA_VERSION: Final = "metadata.version"

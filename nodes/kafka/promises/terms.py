@@ -4,7 +4,7 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from framework.evidence.kinds import HeldRule
+from framework.evidence.systems import HeldRule
 from nodes.kafka.releases import is_since
 
 NOT_VERIFIED: Final = "not verified"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from framework.errors import UsageError
-from framework.evidence import kinds
+from framework.evidence import brokers, partitions, processes, quorum, requests, systems
 from framework.evidence.catalogue import KINDS
 from framework.evidence.clocks import Clocks
 from framework.evidence.ids import Offset
@@ -104,7 +104,7 @@ def promises(plan: Mapping[str, Recorded]) -> Iterator[Evidence]:
     settings = plan.get("settings") or {}
     nodes = plan.get("nodes") or settings
     if nodes and all(settings.get(node, {}).get(TAKEOVER) == "deferred" for node in nodes):
-        yield kinds.Promised(
+        yield systems.Promised(
             node="", source="harness", ref="plan.json", promise="exclusive-broker-ids"
         )
 
@@ -178,7 +178,7 @@ def _boot(line: Line) -> Iterator[Evidence]:
     says = line.says
     saved = says.get("quorum") or {}
     broker_id = says.get("broker_id")
-    yield kinds.Booted(
+    yield processes.Booted(
         **line.head,
         replica_id=says.get("replica_id"),
         broker_id=broker_id,
@@ -195,18 +195,18 @@ def _boot(line: Line) -> Iterator[Evidence]:
 
 def _exit(line: Line) -> Iterator[Evidence]:
     reason = str(line.says.get("reason"))
-    yield kinds.Exited(**line.head, reason=reason, fatal=reason.startswith("fatal"))
+    yield processes.Exited(**line.head, reason=reason, fatal=reason.startswith("fatal"))
 
 
 def _error(line: Line) -> Iterator[Evidence]:
     where, message = str(line.says.get("where")), str(line.says.get("message"))
-    yield kinds.Failed(**line.head, where=where, message=message)
+    yield processes.Failed(**line.head, where=where, message=message)
 
 
 def _stall(line: Line) -> Iterator[Evidence]:
     """Where a thread had ended, older nodes told of less than no delay."""
     says = line.says
-    yield kinds.Stalled(
+    yield processes.Stalled(
         **line.head,
         part=f"{says.get('loop')} loop",
         lasted_ns=round(float(says["ms"]) * 1e6),
@@ -215,25 +215,25 @@ def _stall(line: Line) -> Iterator[Evidence]:
 
 
 def _clock(line: Line) -> Iterator[Evidence]:
-    yield kinds.Ticked(**line.head, every_ns=CLOCK_EVERY_NS)
+    yield processes.Ticked(**line.head, every_ns=CLOCK_EVERY_NS)
 
 
 def _epoch(line: Line) -> Iterator[Evidence]:
     says = line.says
     leader, vote = known(says["leader_id"]), known(says["voted_id"])
-    yield kinds.EpochSaved(**line.head, epoch=says["epoch"], leader=leader, vote=vote)
+    yield quorum.EpochSaved(**line.head, epoch=says["epoch"], leader=leader, vote=vote)
 
 
 def _role(line: Line) -> Iterator[Evidence]:
     says = line.says
     leader = known(says.get("leader_id"))
-    yield kinds.RoleTaken(**line.head, role=says["role"], epoch=says["epoch"], leader=leader)
+    yield quorum.RoleTaken(**line.head, role=says["role"], epoch=says["epoch"], leader=leader)
 
 
 def _vote(line: Line) -> Iterator[Evidence]:
     says = line.says
     own = says.get("own_last")
-    yield kinds.Voted(
+    yield quorum.Voted(
         **line.head,
         epoch=says["epoch"],
         candidate=says["candidate_id"],
@@ -245,11 +245,11 @@ def _vote(line: Line) -> Iterator[Evidence]:
 
 def _elected(line: Line) -> Iterator[Evidence]:
     votes = tuple(line.says.get("votes") or ())
-    yield kinds.Elected(**line.head, epoch=line.says["epoch"], votes=votes)
+    yield quorum.Elected(**line.head, epoch=line.says["epoch"], votes=votes)
 
 
 def _claim(line: Line) -> Iterator[Evidence]:
-    yield kinds.Claimed(
+    yield quorum.Claimed(
         **line.head, epoch=line.says["epoch"], end_offset=line.says.get("end_offset", 0)
     )
 
@@ -259,7 +259,7 @@ def _claim(line: Line) -> Iterator[Evidence]:
 
 def _append(line: Line) -> Iterator[Evidence]:
     says = line.says
-    yield kinds.Appended(
+    yield quorum.Appended(
         **line.head,
         base_offset=says["base_offset"],
         end_offset=says["end_offset"],
@@ -271,35 +271,35 @@ def _append(line: Line) -> Iterator[Evidence]:
 
 
 def _flush(line: Line) -> Iterator[Evidence]:
-    yield kinds.Flushed(**line.head, end_offset=line.says["end_offset"])
+    yield quorum.Flushed(**line.head, end_offset=line.says["end_offset"])
 
 
 def _truncate(line: Line) -> Iterator[Evidence]:
-    yield kinds.Truncated(**line.head, end_offset=line.says["end_offset"])
+    yield quorum.Truncated(**line.head, end_offset=line.says["end_offset"])
 
 
 def _log_start(line: Line) -> Iterator[Evidence]:
     says = line.says
-    yield kinds.LogBegan(**line.head, offset=says["offset"], dropped=bool(says.get("dropped")))
+    yield quorum.LogBegan(**line.head, offset=says["offset"], dropped=bool(says.get("dropped")))
 
 
 def _hw(line: Line) -> Iterator[Evidence]:
     says = line.says
     leading = says.get("role") == "leader"
-    yield kinds.Committed(**line.head, offset=says["offset"], epoch=says["epoch"], leading=leading)
+    yield quorum.Committed(**line.head, offset=says["offset"], epoch=says["epoch"], leading=leading)
 
 
 def _state(line: Line) -> Iterator[Evidence]:
-    yield kinds.ImageDigest(**line.head, offset=line.says["offset"], digest=line.says["digest"])
+    yield quorum.ImageDigest(**line.head, offset=line.says["offset"], digest=line.says["digest"])
 
 
 def _publish(line: Line) -> Iterator[Evidence]:
-    yield kinds.ImageShown(**line.head, offset=line.says["offset"], digest=line.says["digest"])
+    yield quorum.ImageShown(**line.head, offset=line.says["offset"], digest=line.says["digest"])
 
 
 def _snap_write(line: Line) -> Iterator[Evidence]:
     says = line.says
-    yield kinds.SnapshotWritten(
+    yield quorum.SnapshotWritten(
         **line.head,
         end_offset=says["end_offset"],
         epoch=says["epoch"],
@@ -312,7 +312,7 @@ def _snap_write(line: Line) -> Iterator[Evidence]:
 
 def _snap_load(line: Line) -> Iterator[Evidence]:
     says = line.says
-    yield kinds.SnapshotLoaded(
+    yield quorum.SnapshotLoaded(
         **line.head,
         end_offset=says["end_offset"],
         epoch=says["epoch"],
@@ -327,7 +327,7 @@ def _snap_load(line: Line) -> Iterator[Evidence]:
 def _decide(line: Line) -> Iterator[Evidence]:
     says = line.says
     asked: Fields = says.get("source") or {}
-    yield kinds.Decided(
+    yield requests.Decided(
         **line.head,
         request=str(says["request_id"]),
         forwarded=says.get("forwarded"),
@@ -346,7 +346,7 @@ def _decide(line: Line) -> Iterator[Evidence]:
     yield from _isr_decisions(line, asked)
 
 
-def _state_of(name: str | None) -> kinds.BrokerState | None:
+def _state_of(name: str | None) -> brokers.BrokerState | None:
     return None if name is None else STATES[name]
 
 
@@ -375,7 +375,7 @@ def _isr_decision(
     line: Line, asked: Fields, item: Fields, code: int | None, records: Iterable[Offset]
 ) -> Evidence:
     says = line.says
-    return kinds.IsrDecided(
+    return requests.IsrDecided(
         **line.head,
         request=str(says["request_id"]),
         api=says["api"],
@@ -401,7 +401,7 @@ def succeeded(says: Fields) -> bool:
 
 def _answer(line: Line) -> Iterator[Evidence]:
     says = line.says
-    yield kinds.Answered(
+    yield requests.Answered(
         **line.head,
         request=str(says["request_id"]),
         api=says["api"],
@@ -414,7 +414,7 @@ def _answer(line: Line) -> Iterator[Evidence]:
 
 def _serve(line: Line) -> Iterator[Evidence]:
     says = line.says
-    yield kinds.Served(
+    yield requests.Served(
         **line.head,
         api=says["api"],
         f=None if _is_a_replicas(says) else ASKS_FOR.get(says["api"]),
@@ -454,7 +454,7 @@ def _gave(says: Fields) -> bool:
 
 def _bstate(line: Line) -> Iterator[Evidence]:
     says = line.says
-    yield kinds.BrokerStateChanged(
+    yield brokers.BrokerStateChanged(
         **line.head,
         before=STATES[says["before"]],
         after=STATES[says["after"]],
@@ -465,7 +465,7 @@ def _bstate(line: Line) -> Iterator[Evidence]:
 
 def _lease(line: Line) -> Iterator[Evidence]:
     says = line.says
-    yield kinds.LeaseGranted(
+    yield brokers.LeaseGranted(
         **line.head,
         broker_id=says["broker_id"],
         broker_epoch=says["broker_epoch"],
@@ -477,7 +477,7 @@ def _lease(line: Line) -> Iterator[Evidence]:
 
 def _heartbeat(line: Line) -> Iterator[Evidence]:
     says = line.says
-    yield kinds.HeartbeatAnswered(
+    yield brokers.HeartbeatAnswered(
         **line.head,
         broker_id=says["broker_id"],
         broker_epoch=known(says["broker_epoch"]),
@@ -494,7 +494,7 @@ def _heartbeat(line: Line) -> Iterator[Evidence]:
 
 def _part(line: Line) -> Iterator[Evidence]:
     says = line.says
-    yield kinds.ReplicaRole(
+    yield partitions.ReplicaRole(
         **line.head,
         topic=says["topic"],
         topic_id=says["topic_id"],
@@ -508,7 +508,7 @@ def _part(line: Line) -> Iterator[Evidence]:
 
 def _plog(line: Line) -> Iterator[Evidence]:
     says = line.says
-    yield kinds.PartitionAppended(
+    yield partitions.PartitionAppended(
         **line.head,
         topic_id=says["topic_id"],
         partition=says["partition"],
@@ -524,7 +524,7 @@ def _plog(line: Line) -> Iterator[Evidence]:
 
 def _ptruncate(line: Line) -> Iterator[Evidence]:
     says = line.says
-    yield kinds.PartitionTruncated(
+    yield partitions.PartitionTruncated(
         **line.head,
         topic_id=says["topic_id"],
         partition=says["partition"],
@@ -534,7 +534,7 @@ def _ptruncate(line: Line) -> Iterator[Evidence]:
 
 def _phw(line: Line) -> Iterator[Evidence]:
     says = line.says
-    yield kinds.PartitionCommitted(
+    yield partitions.PartitionCommitted(
         **line.head,
         topic_id=says["topic_id"],
         partition=says["partition"],

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from framework.evidence.kinds import Covered, ImageForm
+from framework.evidence.systems import Covered, ImageForm
 
 REMEMBERED: Final = 10_000
 REMEMBERED_BYTES: Final = 8 * 2**20

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from framework.evidence.kinds import BrokerState
+from framework.evidence.brokers import BrokerState
 
 STATES: Final[Mapping[str, BrokerState]] = {
     "UNKNOWN": "unknown",

@@ -17,7 +17,7 @@ from nodes.kraft.security.authorizer import Operation, ResourceType
 from nodes.kraft.security.rules import filter_problem, matching
 
 if TYPE_CHECKING:
-    from nodes.kraft.wire.requests import DescribeAclsRequest
+    from nodes.kraft.wire.metadata_requests import DescribeAclsRequest
 
 
 def describe_acls(

@@ -27,7 +27,7 @@ from nodes.kraft.metadata.image import TOPIC_RESOURCE, Image
 from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 
 if TYPE_CHECKING:
-    from nodes.kraft.wire.requests import ListConfigResourcesRequest
+    from nodes.kraft.wire.metadata_requests import ListConfigResourcesRequest
 
 BROKER_LOGGER, CLIENT_METRICS, GROUP = 8, 16, 32
 

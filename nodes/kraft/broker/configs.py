@@ -34,7 +34,7 @@ from nodes.kraft.metadata.image import TOPIC_RESOURCE, Image
 from nodes.kraft.security.authorizer import Operation, ResourceType
 
 if TYPE_CHECKING:
-    from nodes.kraft.wire.requests import DescribeConfigsRequest, DescribeConfigsResource
+    from nodes.kraft.wire.metadata_requests import DescribeConfigsRequest, DescribeConfigsResource
 
 
 def describe_configs(

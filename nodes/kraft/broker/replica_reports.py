@@ -14,7 +14,7 @@ from nodes.kraft.ids import PartitionIndex
 from nodes.kraft.partition.producers import Producers
 
 if TYPE_CHECKING:
-    from nodes.kraft.wire.requests import DescribeLogDirsRequest, DescribeProducersRequest
+    from nodes.kraft.wire.partition_requests import DescribeLogDirsRequest, DescribeProducersRequest
 
 
 Sizes: TypeAlias = Iterable[tuple[PartitionIndex, int, int]]

@@ -60,7 +60,7 @@ from nodes.kraft.wire.api_keys import (
 from nodes.kraft.wire.versions import NEWEST
 
 if TYPE_CHECKING:
-    from nodes.kraft.wire.requests import (
+    from nodes.kraft.wire.metadata_requests import (
         DescribeClusterRequest,
         MetadataRequest,
         MetadataRequestTopic,

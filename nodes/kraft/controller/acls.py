@@ -29,7 +29,7 @@ from nodes.kraft.security.rules import filter_problem, matching, problem, record
 from nodes.kraft.wire.records import AccessControlRecord, RemoveAccessControlRecord
 
 if TYPE_CHECKING:
-    from nodes.kraft.wire.requests import AclCreation, CreateAclsRequest, DeleteAclsRequest
+    from nodes.kraft.wire.metadata_requests import AclCreation, CreateAclsRequest, DeleteAclsRequest
 
 MAX_RULES: Final = 10_000
 """Rules that one request may make or remove: Kafka's limit of records an operation (B.10)."""

@@ -26,7 +26,7 @@ from nodes.kraft.wire import api_keys
 from nodes.kraft.wire.api_keys import ApiKey
 
 if TYPE_CHECKING:
-    from nodes.kraft.wire.requests import (
+    from nodes.kraft.wire.metadata_requests import (
         AlterConfigsRequest,
         AlterPartitionReassignmentsRequest,
         CreateAclsRequest,

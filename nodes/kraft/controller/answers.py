@@ -43,7 +43,7 @@ from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest, BrokerState
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-    from nodes.kraft.wire.requests import (
+    from nodes.kraft.wire.metadata_requests import (
         AlterConfigsRequest,
         CreateAclsRequest,
         CreatePartitionsRequest,

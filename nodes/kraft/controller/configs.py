@@ -32,7 +32,7 @@ from nodes.kraft.security.authorizer import Operation, ResourceType
 from nodes.kraft.wire.records import ConfigRecord
 
 if TYPE_CHECKING:
-    from nodes.kraft.wire.requests import (
+    from nodes.kraft.wire.metadata_requests import (
         AlterConfigsRequest,
         ConfigsResource,
         IncrementalAlterConfigsRequest,

@@ -32,7 +32,7 @@ from nodes.kraft.metadata.image import NO_LEADER, Image, Partition
 from nodes.kraft.security.authorizer import Operation, ResourceType
 
 if TYPE_CHECKING:
-    from nodes.kraft.wire.requests import ElectLeadersRequest
+    from nodes.kraft.wire.metadata_requests import ElectLeadersRequest
 
 MOST: Final = MAX_PARTITIONS
 """Leaders that one request may elect: Kafka's limit of records an operation (B.10)."""

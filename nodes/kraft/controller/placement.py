@@ -14,7 +14,7 @@ from nodes.kraft.ids import BrokerId, PartitionIndex
 from nodes.kraft.metadata.image import Image, Topic
 
 if TYPE_CHECKING:
-    from nodes.kraft.wire.requests import CreatableTopic, CreatePartitionsTopic
+    from nodes.kraft.wire.metadata_requests import CreatableTopic, CreatePartitionsTopic
 
 MAX_PARTITIONS: Final = 10_000
 """Partitions that one request may create: Kafka's limit of records an operation (B.10)."""

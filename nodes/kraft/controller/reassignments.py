@@ -39,7 +39,7 @@ from nodes.kraft.metadata.image import Image, Partition, PartitionKey
 from nodes.kraft.security.authorizer import Operation, ResourceType
 
 if TYPE_CHECKING:
-    from nodes.kraft.wire.requests import (
+    from nodes.kraft.wire.metadata_requests import (
         AlterPartitionReassignmentsRequest,
         ListPartitionReassignmentsRequest,
     )

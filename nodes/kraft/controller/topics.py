@@ -50,7 +50,7 @@ from nodes.kraft.wire.records import (
 )
 
 if TYPE_CHECKING:
-    from nodes.kraft.wire.requests import (
+    from nodes.kraft.wire.metadata_requests import (
         CreatableTopic,
         CreatePartitionsRequest,
         CreateTopicsRequest,

@@ -35,7 +35,7 @@ from nodes.kraft.security.authorizer import Operation, ResourceType
 from nodes.kraft.wire.records import FeatureLevelRecord
 
 if TYPE_CHECKING:
-    from nodes.kraft.wire.requests import FeatureUpdate, UpdateFeaturesRequest
+    from nodes.kraft.wire.metadata_requests import FeatureUpdate, UpdateFeaturesRequest
 
 
 class UpdateType(IntEnum):

@@ -30,7 +30,7 @@ from nodes.kraft.wire.api_keys import (
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-    from nodes.kraft.wire.requests import (
+    from nodes.kraft.wire.group_requests import (
         DeleteGroupsRequest,
         DescribeGroupsRequest,
         FindCoordinatorRequest,

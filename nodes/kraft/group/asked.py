@@ -13,7 +13,7 @@ from nodes.kraft.group.state import Offset, TopicPartition
 from nodes.kraft.group.steps import Beat, Commit, DeleteOffsets, Join, Leave, Sync
 
 if TYPE_CHECKING:
-    from nodes.kraft.wire.requests import (
+    from nodes.kraft.wire.group_requests import (
         FindCoordinatorRequest,
         HeartbeatRequest,
         JoinGroupRequest,

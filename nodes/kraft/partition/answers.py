@@ -27,7 +27,7 @@ from nodes.kraft.wire.api_keys import (
 )
 
 if TYPE_CHECKING:
-    from nodes.kraft.wire.requests import (
+    from nodes.kraft.wire.partition_requests import (
         DeleteRecordsPartition,
         DeleteRecordsRequest,
         DeleteRecordsTopic,

@@ -33,7 +33,7 @@ from nodes.kraft.wire.versions import NEWEST, newest_request, response_for
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-    from nodes.kraft.wire.requests import (
+    from nodes.kraft.wire.metadata_requests import (
         DescribeAclsRequest,
         DescribeClusterRequest,
         DescribeConfigsRequest,

@@ -24,7 +24,7 @@ from nodes.kraft.wire.codes import item_codes
 if TYPE_CHECKING:
     from kio.static.protocol import ResponsePayload
 
-    from nodes.kraft.wire.requests import MetadataRequest
+    from nodes.kraft.wire.metadata_requests import MetadataRequest
 
 log: Final = logging.getLogger(__name__)
 

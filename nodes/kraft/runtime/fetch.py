@@ -29,7 +29,7 @@ from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, ResourceTyp
 from nodes.kraft.wire import api_keys
 
 if TYPE_CHECKING:
-    from nodes.kraft.wire.requests import FetchRequest, FetchTopic
+    from nodes.kraft.wire.partition_requests import FetchRequest, FetchTopic
 
 MAX_WAIT_MS: Final = 30_000
 COMPARES: Final = -2

@@ -36,7 +36,7 @@ from nodes.kraft.wire import api_keys
 from nodes.kraft.wire.heartbeats import BrokerState
 
 if TYPE_CHECKING:
-    from nodes.kraft.wire.requests import (
+    from nodes.kraft.wire.group_requests import (
         DeleteGroupsRequest,
         DescribeGroupsRequest,
         FindCoordinatorRequest,

@@ -19,7 +19,7 @@ from nodes.kraft.security.authorizer import Operation, ResourceType
 from nodes.kraft.wire import api_keys
 
 if TYPE_CHECKING:
-    from nodes.kraft.wire.requests import (
+    from nodes.kraft.wire.partition_requests import (
         PartitionProduceData,
         ProduceRequest,
         TopicProduceData,

@@ -16,7 +16,7 @@ from nodes.kraft.runtime.partitions import Partitions
 from nodes.kraft.runtime.planes import Plane
 
 if TYPE_CHECKING:
-    from nodes.kraft.wire.requests import FetchPartition
+    from nodes.kraft.wire.partition_requests import FetchPartition
 
 MAX_BYTES: Final = 8 * 2**20
 """In one answer, whatever was asked for: what one client reads must not hold up the others."""

@@ -22,7 +22,7 @@ from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, ResourceTyp
 from nodes.kraft.wire import api_keys
 
 if TYPE_CHECKING:
-    from nodes.kraft.wire.requests import DescribeLogDirsRequest, DescribeProducersRequest
+    from nodes.kraft.wire.partition_requests import DescribeLogDirsRequest, DescribeProducersRequest
 
 
 class ReplicaReports(Service):

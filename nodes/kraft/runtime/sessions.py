@@ -28,7 +28,7 @@ from nodes.kraft.runtime.reading import Asked, Follower, Reading, asked
 from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 
 if TYPE_CHECKING:
-    from nodes.kraft.wire.requests import FetchRequest, ReplicaFetchRequest
+    from nodes.kraft.wire.partition_requests import FetchRequest, ReplicaFetchRequest
 
 SINCE_REPLICA_STATE: Final = 15
 MAX_WAIT_MS: Final = 30_000

@@ -22,7 +22,7 @@ from nodes.kraft.security.authorizer import (
 from nodes.kraft.wire.records import AccessControlRecord, RemoveAccessControlRecord
 
 if TYPE_CHECKING:
-    from nodes.kraft.wire.requests import AclCreation, AclFilter
+    from nodes.kraft.wire.metadata_requests import AclCreation, AclFilter
 
 MAX_TEXT_BYTES: Final = 32_767
 """Of a resource's name, a principal or a host."""

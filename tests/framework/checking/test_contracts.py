@@ -13,8 +13,9 @@ from framework.checking.results import checker_result
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.checking.runs import FAULTS, NEMESIS
 from framework.checking.sealing import counts_of
-from framework.evidence.kinds import Elected, ImageForm, Voted
+from framework.evidence.quorum import Elected, Voted
 from framework.evidence.run_events import RunEvents
+from framework.evidence.systems import ImageForm
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, EVENTS, LEDGER, RunTables
 

@@ -11,7 +11,8 @@ from framework.checking.dealing import dealt, rows_looked_at
 from framework.checking.keyed import judged
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.checking.sealing import Counts
-from framework.evidence.kinds import Booted, Voted
+from framework.evidence.processes import Booted
+from framework.evidence.quorum import Voted
 
 COUNTS = Counts(
     operations={"create": 3, "fetch": 5},

@@ -13,7 +13,7 @@ from framework.checking.keyed import Outcome, judged
 from framework.checking.observed import tables_by_kind
 from framework.checking.run_checks import RunCheck, looked_at
 from framework.checking.runs import FAULTS, NEMESIS, OPERATIONS, add_operation
-from framework.evidence.kinds import Appended, Elected, SnapshotFile
+from framework.evidence.quorum import Appended, Elected, SnapshotFile
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
 from framework.history.rows import OperationRows

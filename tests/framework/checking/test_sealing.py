@@ -44,7 +44,9 @@ from framework.checking.sealing import (
 from framework.checking.shares import ALL, Share, shares
 from framework.checking.stored import Held, spread
 from framework.evidence.catalogue import KINDS
-from framework.evidence.kinds import Booted, Elected, Evidence
+from framework.evidence.kinds import Evidence
+from framework.evidence.processes import Booted
+from framework.evidence.quorum import Elected
 from framework.evidence.relations import relation
 from framework.evidence.rows import ORDER
 from framework.evidence.run_events import RunEvents

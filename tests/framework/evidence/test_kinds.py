@@ -10,18 +10,11 @@ from framework.evidence.__main__ import page
 from framework.evidence.catalogue import KINDS, concrete
 from framework.evidence.changes import Change, EndPoint
 from framework.evidence.ids import LeaderEpoch, Offset, ReplicaId
-from framework.evidence.kinds import (
-    Covered,
-    Elected,
-    EpochStart,
-    Evidence,
-    HeldRule,
-    Voted,
-    Voter,
-    evidence_of,
-    same_fact,
-)
+from framework.evidence.kinds import Evidence, evidence_of, same_fact
+from framework.evidence.partitions import EpochStart
+from framework.evidence.quorum import Elected, Voted, Voter
 from framework.evidence.schemas import rows_of, schema, table_of
+from framework.evidence.systems import Covered, HeldRule
 
 DOCS = Path(__file__).parents[3] / "docs" / "evidence.md"
 

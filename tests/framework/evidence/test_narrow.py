@@ -6,8 +6,9 @@ import pyarrow as pa
 import pytest
 
 from framework.evidence.changes import PartitionChanged
-from framework.evidence.kinds import Appended, Elected, Evidence
+from framework.evidence.kinds import Evidence
 from framework.evidence.narrow import WORTH, narrow
+from framework.evidence.quorum import Appended, Elected
 from framework.evidence.schemas import rows_of, table_of
 
 

@@ -5,8 +5,9 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from framework.evidence.kinds import Committed, Evidence, Flushed, ImageDigest, ImageShown
+from framework.evidence.kinds import Evidence
 from framework.evidence.narrow import narrow
+from framework.evidence.quorum import Committed, Flushed, ImageDigest, ImageShown
 from framework.evidence.rows import EvidenceRows
 from framework.evidence.run_events import firsts, numbers, of_kinds
 from framework.evidence.schemas import table_of

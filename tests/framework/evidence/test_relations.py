@@ -13,16 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from framework.evidence import columns, relations
-from framework.evidence.kinds import (
-    Appended,
-    Committed,
-    Evidence,
-    LeaseGranted,
-    RoleTaken,
-    Served,
-)
+from framework.evidence.brokers import LeaseGranted
+from framework.evidence.kinds import Evidence
 from framework.evidence.narrow import narrow
+from framework.evidence.quorum import Appended, Committed, RoleTaken
 from framework.evidence.relations import NONE, PROCESS, Relation, relation, relation_of
+from framework.evidence.requests import Served
 from framework.evidence.rows import EvidenceRows
 from framework.evidence.schemas import table_of
 from framework.history.texts import as_text

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from framework.evidence.changes import Change, TopicCreated
-from framework.evidence.kinds import Voted, disk_of, either_of
+from framework.evidence.kinds import disk_of, either_of
+from framework.evidence.quorum import Voted
 from framework.plugins import registry
 from framework.plugins.capabilities import CAPABILITIES, OBSERVATIONS, applicable, evidence, unmet
 from framework.plugins.options import create, named

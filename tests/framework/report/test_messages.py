@@ -5,18 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from framework.evidence.kinds import (
-    Appended,
-    Booted,
-    Committed,
-    Decided,
-    Elected,
-    Evidence,
-    HeartbeatAnswered,
-    PartitionAppended,
-    RoleTaken,
-    Voted,
-)
+from framework.evidence.brokers import HeartbeatAnswered
+from framework.evidence.kinds import Evidence
+from framework.evidence.partitions import PartitionAppended
+from framework.evidence.processes import Booted
+from framework.evidence.quorum import Appended, Committed, Elected, RoleTaken, Voted
+from framework.evidence.requests import Decided
 from framework.report.messages import Message, messages
 
 PLAN = {"nodes": {name: {"ids": {"x": n}} for n, name in enumerate(("c1", "c2", "c3", "b1"), 1)}}

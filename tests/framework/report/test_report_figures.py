@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from framework.evidence import kinds
+from framework.evidence import brokers, processes, quorum
 from framework.history.pairing import Operation
 from framework.report import bands, figures
 from framework.report.answers import Answers
@@ -168,13 +168,13 @@ def known(at_s: float, incarnation: str = "a", node: str = "c1") -> dict[str, An
 def test_spans_of_a_node_that_is_killed_and_comes_back() -> None:
     found = spans(
         [
-            kinds.Booted(**known(0.0)),
-            kinds.RoleTaken(**known(1.0), role="leader", epoch=4, leader=1),
-            kinds.RoleTaken(**known(2.0), role="leader", epoch=4, leader=1),
-            kinds.Ticked(**known(5.0)),
-            kinds.Booted(**known(8.0, "b")),
-            kinds.RoleTaken(**known(8.5, "b"), role="follower", epoch=5, leader=2),
-            kinds.Exited(**known(10.0, "b"), reason="SIGTERM", fatal=False),
+            processes.Booted(**known(0.0)),
+            quorum.RoleTaken(**known(1.0), role="leader", epoch=4, leader=1),
+            quorum.RoleTaken(**known(2.0), role="leader", epoch=4, leader=1),
+            processes.Ticked(**known(5.0)),
+            processes.Booted(**known(8.0, "b")),
+            quorum.RoleTaken(**known(8.5, "b"), role="follower", epoch=5, leader=2),
+            processes.Exited(**known(10.0, "b"), reason="SIGTERM", fatal=False),
         ]
     )
     assert [(span.state, span.epoch, span.start_s, span.end_s) for span in found] == [
@@ -189,10 +189,10 @@ def test_spans_of_a_node_that_is_killed_and_comes_back() -> None:
 def test_spans_of_a_broker_end_with_the_last_that_is_known_of_it() -> None:
     found = spans(
         [
-            kinds.BrokerStateChanged(
+            brokers.BrokerStateChanged(
                 **known(1.0), before="fenced", after="active", broker_epoch=None, lease_ended=False
             ),
-            kinds.Ticked(**known(3.0)),
+            processes.Ticked(**known(3.0)),
         ]
     )
     assert [(span.lane, span.state, span.epoch, span.end_s) for span in found] == [
@@ -203,8 +203,8 @@ def test_spans_of_a_broker_end_with_the_last_that_is_known_of_it() -> None:
 def test_stalls_have_a_lane_whoever_tells_of_them() -> None:
     """What a Java wrote down has the node's own time, though it was read from a disk."""
 
-    def stall(at_s: float, lasted_s: float, **more: Any) -> kinds.Stalled:
-        return kinds.Stalled(**known(at_s), part="p", lasted_ns=int(lasted_s * S), **more)
+    def stall(at_s: float, lasted_s: float, **more: Any) -> processes.Stalled:
+        return processes.Stalled(**known(at_s), part="p", lasted_ns=int(lasted_s * S), **more)
 
     found = list(
         spans(
@@ -225,9 +225,9 @@ def test_stalls_have_a_lane_whoever_tells_of_them() -> None:
 def test_what_lies_on_a_disk_prolongs_no_life() -> None:
     found = spans(
         [
-            kinds.Booted(**known(1.0)),
-            kinds.Ticked(**known(2.0)),
-            kinds.SnapshotFile(
+            processes.Booted(**known(1.0)),
+            processes.Ticked(**known(2.0)),
+            quorum.SnapshotFile(
                 node="c1", source="disk", end_offset=1, epoch=1, records=(), wrong=None
             ),
         ]

@@ -9,7 +9,8 @@ import pytest
 from sample_runs import EVIL, write_run
 from test_messages import ELECTION, PLAN, at, role
 
-from framework.evidence.kinds import Appended, Evidence, Truncated
+from framework.evidence.kinds import Evidence
+from framework.evidence.quorum import Appended, Truncated
 from framework.history.pairing import Operation
 from framework.report.answers import Answers
 from framework.report.data import Run, read_run

@@ -3,7 +3,7 @@
 import pytest
 
 from checkers.one_leader_per_epoch import OneLeaderPerEpoch
-from framework.evidence.kinds import Elected
+from framework.evidence.quorum import Elected
 from framework.evidence.run_events import phase_ns, settled, unhealed
 from framework.testing.judging import clause_of, judged
 from framework.testing.story import MS, Story

@@ -9,7 +9,7 @@ import pytest
 from checkers.folds.log_rules import Rules
 from checkers.replay_invariants import Fold
 from framework.evidence.changes import Change
-from framework.evidence.kinds import LogRule
+from framework.evidence.systems import LogRule
 from nodes.kafka.disk import METADATA, left_on_disk
 from nodes.kafka.log_rules import rules_of
 from nodes.kafka.promises.rules import ELIGIBLE_LEADERS, METADATA_VERSION

@@ -10,7 +10,8 @@ from typing import Any, Final
 import pytest
 
 from framework.evidence.clocks import UNKNOWN_NS, Clocks
-from framework.evidence.kinds import ProcessEnded, Stalled, disk_of
+from framework.evidence.kinds import disk_of
+from framework.evidence.processes import ProcessEnded, Stalled
 from nodes.disk_evidence.disk import TOLD_NS
 from nodes.kafka import java, software
 from nodes.kafka.disk import KEPT, METADATA, PAUSES, left_on_disk

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from framework.checking.clauses import clauses_of
-from framework.evidence.kinds import LogRule
+from framework.evidence.systems import LogRule
 from framework.plugins import registry
 from framework.plugins.capabilities import (
     CAPABILITIES,

@@ -25,8 +25,9 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from framework.evidence import changes, kinds
+from framework.evidence import changes, quorum
 from framework.evidence.kinds import Evidence
+from framework.evidence.partitions import PartitionLogOnDisk, PartitionOffsetSaved
 from nodes.adapting.records import partition_state
 from nodes.kafka.disk import METADATA, left_on_disk
 from nodes.kafka.formatting import FIRST_VOTERS as FIRST
@@ -270,15 +271,15 @@ def test_without_the_snapshot_nothing_is_made_up(home: Path) -> None:
 
 
 def test_what_is_no_record_is_wrong_and_stops_nothing(home: Path) -> None:
-    (sound,) = left(home, kinds.LogOnDisk)
+    (sound,) = left(home, quorum.LogOnDisk)
     assert sound.wrong == ()
     assert not sound.torn
-    (snapshot,) = left(home, kinds.SnapshotFile)
+    (snapshot,) = left(home, quorum.SnapshotFile)
     assert (snapshot.end_offset, snapshot.epoch, snapshot.wrong) == (249, 1, ())
     assert len(left(home, changes.LeaderAnnounced)) >= 1
     log = home / METADATA / LOG.name
     log.write_bytes(log.read_bytes()[:-3])
-    (torn,) = left(home, kinds.LogOnDisk)
+    (torn,) = left(home, quorum.LogOnDisk)
     assert torn.torn
 
 
@@ -298,18 +299,18 @@ def half(home: Path) -> Path:
 
 
 def test_what_a_node_held_before_it_took_a_snapshot_is_evidence(home: Path) -> None:
-    whole = {each.base_offset: each for each in left(home, kinds.Appended)}
+    whole = {each.base_offset: each for each in left(home, quorum.Appended)}
     dropped = half(home)
-    found = left(home, kinds.Appended)
+    found = left(home, quorum.Appended)
     ends = scan(dropped.read_bytes()).sound["end_offset"][-1].as_py()
     assert [each.base_offset for each in found] == [
         offset for offset in whole if offset < ends or offset >= 249
     ]
     assert all(each.crcs == whole[each.base_offset].crcs for each in found)
-    (began,) = left(home, kinds.LogBegan)
+    (began,) = left(home, quorum.LogBegan)
     assert (began.offset, began.dropped) == (249, True)
-    assert not left(home, kinds.Truncated)
-    (log,) = left(home, kinds.LogOnDisk)
+    assert not left(home, quorum.Truncated)
+    (log,) = left(home, quorum.LogOnDisk)
     assert (log.start_offset, log.wrong) == (249, ())
 
 
@@ -317,8 +318,8 @@ def test_a_dropped_segment_is_evidence_once(home: Path) -> None:
     """The next process finds what the former one dropped, if it comes soon enough."""
     half(home)
     shutil.copytree(home / "data", home / "kept" / "1" / "data")
-    assert {each.incarnation for each in left(home, kinds.Appended)} == {"1"}
-    assert [each.incarnation for each in left(home, kinds.LogBegan)] == ["1"]
+    assert {each.incarnation for each in left(home, quorum.Appended)} == {"1"}
+    assert [each.incarnation for each in left(home, quorum.LogBegan)] == ["1"]
 
 
 @pytest.mark.parametrize("base", [0, 249])
@@ -342,7 +343,7 @@ def dynamic(tmp_path: Path) -> Path:
 def test_a_dynamic_quorum_leaves_what_a_static_one_does(dynamic: Path) -> None:
     """The leader's record, then those that say who votes; snapshots with voters; a vote, which
     names the directory that the log knows the voter by."""
-    (log,) = left(dynamic, kinds.LogOnDisk)
+    (log,) = left(dynamic, quorum.LogOnDisk)
     assert (log.start_offset, log.torn, log.wrong) == (0, False, ())
     first, *_ = left(dynamic, changes.LeaderAnnounced)
     assert (first.offset, first.leader, first.voters) == (0, 1, (1, 2, 3))
@@ -350,13 +351,13 @@ def test_a_dynamic_quorum_leaves_what_a_static_one_does(dynamic: Path) -> None:
     assert (version.offset, version.name) == (1, "KRaftVersion")
     (named,) = left(dynamic, changes.VotersNamed)
     assert (named.offset, [each.id for each in named.voters]) == (2, [1, 2, 3])
-    snapshots = left(dynamic, kinds.SnapshotFile)
+    snapshots = left(dynamic, quorum.SnapshotFile)
     assert [(each.end_offset, each.epoch, each.wrong) for each in snapshots] == [
         (0, 0, ()),
         (242, 1, ()),
     ]
     assert {each.voters for each in snapshots} == {named.voters}
-    (saved,) = left(dynamic, kinds.EpochSaved)
+    (saved,) = left(dynamic, quorum.EpochSaved)
     assert (saved.epoch, saved.leader, saved.vote) == (2, 3, 3)
     state = read_quorum_state((dynamic / METADATA / "quorum-state").read_bytes())
     assert isinstance(state, QuorumState)
@@ -379,7 +380,7 @@ def test_a_snapshot_has_no_other_control_records(dynamic: Path, kind: int, says:
     end = scan(bytes(data)).table["size"][0].as_py()
     data[17:21] = struct.pack(">I", crc32c(bytes(data[21:end])))
     path.write_bytes(data)
-    first, second = left(dynamic, kinds.SnapshotFile)
+    first, second = left(dynamic, quorum.SnapshotFile)
     assert first.wrong == (says,)
     assert first.voters is None and second.voters is not None
 
@@ -392,7 +393,7 @@ def test_who_votes_stands_next_to_the_header_of_a_snapshot(dynamic: Path) -> Non
     behind, end = last["base_offset"], last["base_offset"] + rows[0]["records"]
     moved = (struct.pack(">q", behind) + head[8:], struct.pack(">q", end) + footer[8:])
     path.write_bytes(data[: last["position"]] + b"".join(moved))
-    _, second = left(dynamic, kinds.SnapshotFile)
+    _, second = left(dynamic, quorum.SnapshotFile)
     assert second.wrong[0] == "has a control record behind one that is none"
 
 
@@ -411,9 +412,9 @@ def test_a_directory_is_of_the_topic_that_its_file_names(home: Path) -> None:
         (home / "data" / name / "partition.metadata").write_text(text)
     (home / METADATA / "partition.metadata").write_text(f"version: 0\ntopic_id: {short}\n")
     (home / "data" / "replication-offset-checkpoint").write_text("0\n2\nt 0 7\nnobodys 1 3\n")
-    logs = left(home, kinds.PartitionLogOnDisk)
+    logs = left(home, PartitionLogOnDisk)
     assert [(each.topic_id, each.partition) for each in logs] == [(str(topic), 0)]
-    (saved,) = left(home, kinds.PartitionOffsetSaved)
+    (saved,) = left(home, PartitionOffsetSaved)
     assert (saved.topic_id, saved.what, saved.offset) == (str(topic), "high-watermark", 7)
 
 

@@ -2,7 +2,7 @@
 (`<topic>/<partition>`). What administrators ask of brokers about them, `unregister` (the same key)
 and `list-brokers` (none), has no value.
 
-States are those of `framework.evidence.kinds.BrokerState`: a system has its own words for them.
+States are those of `framework.evidence.brokers.BrokerState`: a system has its own words for them.
 The value is the whole request: the same value is the same request, which makes a replay one.
 Requests that must be refused say so: `zombie` is how the incarnation that sends one, or that it
 names as a member, ended (replaced, killed, paused, left), or replay; `stale` lists the numbers that
@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from framework.evidence.kinds import BrokerState
+from framework.evidence.brokers import BrokerState
 from workloads.kafka.operations.value import Value, omitted
 
 NO_EPOCH: Final = -1

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from framework.evidence.kinds import BrokerState
+from framework.evidence.brokers import BrokerState
 from workloads.kafka.operations.value import Value, omitted
 
 

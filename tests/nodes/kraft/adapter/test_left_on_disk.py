@@ -12,8 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framework.evidence import changes, kinds
+from framework.evidence import changes, processes, quorum
 from framework.evidence.kinds import Evidence
+from framework.evidence.partitions import (
+    PartitionAppended,
+    PartitionLogOnDisk,
+    PartitionOffsetSaved,
+    PartitionTruncated,
+)
 from nodes.kafka_files.log_directory import Log, read_log
 from nodes.kraft.adapter.disk import left_on_disk
 from nodes.kraft.adapter.evidence import observe
@@ -64,14 +70,16 @@ def evidence(home: Path, kind: type[Evidence] = Evidence) -> list[Any]:
     return [each for each in left_on_disk(folder) if isinstance(each, kind)]
 
 
-def log_of(home: Path) -> kinds.LogOnDisk:
-    (log,) = evidence(home, kinds.LogOnDisk)
-    found: kinds.LogOnDisk = log
+def log_of(home: Path) -> quorum.LogOnDisk:
+    (log,) = evidence(home, quorum.LogOnDisk)
+    found: quorum.LogOnDisk = log
     return found
 
 
 def test_disk_says_what_events_say(home: Path) -> None:
-    reported = [each for each in observe(home.parents[1], PLAN) if isinstance(each, kinds.Appended)]
+    reported = [
+        each for each in observe(home.parents[1], PLAN) if isinstance(each, quorum.Appended)
+    ]
     by_events, by_disk = (
         [
             replace(each, leading=None, incarnation="", seq=0, at_ns=0, within_ns=0, ref="")
@@ -100,7 +108,7 @@ def test_records_are_changes(home: Path) -> None:
 
 
 def test_ref_names_the_file_and_the_byte(home: Path) -> None:
-    first, second, *_ = evidence(home, kinds.Appended)
+    first, second, *_ = evidence(home, quorum.Appended)
     assert first.ref == "nodes/c1/data/__kafka_metadata-0/00000000000000000000.log:0"
     file, _, position = second.ref.rpartition(":")
     data = (home.parents[1] / file).read_bytes()
@@ -125,7 +133,7 @@ def test_damage_is_wrong(home: Path) -> None:
     damaged = log_of(home)
     assert not damaged.torn and any("is damaged at byte" in each for each in damaged.wrong)
     assert 0 < damaged.end_offset < 9
-    assert damaged.end_offset == evidence(home, kinds.Appended)[-1].end_offset
+    assert damaged.end_offset == evidence(home, quorum.Appended)[-1].end_offset
 
 
 def test_gap_is_wrong(home: Path) -> None:
@@ -142,7 +150,7 @@ def test_record_of_no_kind_is_wrong(tmp_path: Path) -> None:
     log.append(Batch(0, 1, (b"\x63\x00",)))
     log.close()
     assert log_of(home).wrong == ("the record at offset 0 is none of this node's",)
-    assert len(evidence(home, kinds.Appended)) == 1
+    assert len(evidence(home, quorum.Appended)) == 1
 
 
 def test_emptied_directory_has_an_empty_log(home: Path) -> None:
@@ -160,12 +168,12 @@ def test_what_lies_beside_the_log(home: Path) -> None:
         "2026-11-22 11:19:27,000 ERROR asyncio: oh\n"
         "Traceback (most recent call last):\nKeyError: 1\n"
     )
-    (saved,) = evidence(home, kinds.EpochSaved)
+    (saved,) = evidence(home, quorum.EpochSaved)
     assert (saved.epoch, saved.leader, saved.vote) == (4, 2, None)
-    (snapshot,) = evidence(home, kinds.SnapshotFile)
+    (snapshot,) = evidence(home, quorum.SnapshotFile)
     assert (snapshot.end_offset, snapshot.epoch, snapshot.records) == (4, 1, 2)
     assert snapshot.wrong == () and snapshot.digest == digest(image_of(entities))
-    (failed,) = evidence(home, kinds.Failed)
+    (failed,) = evidence(home, processes.Failed)
     assert (failed.where, failed.message) == ("asyncio", "oh: KeyError: 1")
     assert failed.ref == "nodes/c1/node.log:1"
 
@@ -175,7 +183,7 @@ def test_a_snapshot_of_ours_has_no_control_records_inside(home: Path) -> None:
     name = "00000000000000000000-0000000000.checkpoint"
     stored = Path(__file__).parents[2] / "kafka" / "stored" / "dynamic" / name
     shutil.copy(stored, metadata(home))
-    (snapshot,) = evidence(home, kinds.SnapshotFile)
+    (snapshot,) = evidence(home, quorum.SnapshotFile)
     assert snapshot.wrong == ("has a control record between header and footer",)
 
 
@@ -185,7 +193,7 @@ def test_partition_logs(home: Path) -> None:
         (partitions / name).mkdir(parents=True)
         data = min(metadata(home).glob("*.log")).read_bytes()
         (partitions / name / f"{0:020d}.log").write_bytes(data)
-    first, *_ = found = evidence(home, kinds.PartitionAppended)
+    first, *_ = found = evidence(home, PartitionAppended)
     assert {(each.topic_id, each.partition) for each in found} == {(str(TOPIC), 3)}
     assert (first.base_offset, first.end_offset, first.epoch) == (0, 1, 1)
     assert first.producer_id is None and first.base_sequence is None
@@ -196,20 +204,20 @@ def test_state_of_partition_logs(home: Path) -> None:
     partition.mkdir(parents=True)
     path = partition / f"{0:020d}.log"
     path.write_bytes(min(metadata(home).glob("*.log")).read_bytes())
-    (whole,) = evidence(home, kinds.PartitionLogOnDisk)
+    (whole,) = evidence(home, PartitionLogOnDisk)
     assert (whole.topic_id, whole.partition, whole.start_offset) == (str(TOPIC), 3, 0)
     assert whole.end_offset == 1 and not whole.torn and not whole.wrong and whole.epochs is None
     copy(home, 1)
-    assert len(evidence(home, kinds.PartitionLogOnDisk)) == 1, "nothing came of it"
+    assert len(evidence(home, PartitionLogOnDisk)) == 1, "nothing came of it"
     (partition / "leader-epoch-checkpoint").write_text("0\n2\n1 0\n4 2\n")
     path.write_bytes(path.read_bytes() + b"\0" * 9)
-    _, torn = evidence(home, kinds.PartitionLogOnDisk)
+    _, torn = evidence(home, PartitionLogOnDisk)
     assert torn.incarnation == "2" and torn.torn and not torn.wrong
     assert [(each.epoch, each.start_offset) for each in torn.epochs] == [(1, 0), (4, 2)]
     (partition / "leader-epoch-checkpoint").write_text("0\n9\n1 0\n4 2\n")
-    assert evidence(home, kinds.PartitionLogOnDisk)[-1].epochs is None
+    assert evidence(home, PartitionLogOnDisk)[-1].epochs is None
     path.write_bytes(b"\1" * 80)
-    assert evidence(home, kinds.PartitionLogOnDisk)[-1].wrong
+    assert evidence(home, PartitionLogOnDisk)[-1].wrong
 
 
 def test_where_partition_logs_begin(home: Path) -> None:
@@ -222,7 +230,7 @@ def test_where_partition_logs_begin(home: Path) -> None:
     (partitions / f"{TOPIC}-2").mkdir()
     lines = "".join(f"{TOPIC} {number} {at}\n" for number, at in ((0, 1), (1, 2), (2, 7)))
     (partitions / "log-start-offset-checkpoint").write_text(f"0\n3\n{lines}")
-    found = evidence(home, kinds.PartitionLogOnDisk)
+    found = evidence(home, PartitionLogOnDisk)
     assert [(each.partition, each.start_offset, each.end_offset) for each in found] == [
         (0, 1, 1),
         (1, 0, 1),
@@ -235,7 +243,7 @@ def test_offsets_that_were_written_down(home: Path) -> None:
     partitions.mkdir()
     for name, offset in (("replication", 7), ("recovery-point", 5), ("log-start", 2)):
         (partitions / f"{name}-offset-checkpoint").write_text(f"0\n1\n{TOPIC} 3 {offset}\n")
-    found = evidence(home, kinds.PartitionOffsetSaved)
+    found = evidence(home, PartitionOffsetSaved)
     assert {(each.what, each.offset) for each in found} == {
         ("high-watermark", 7),
         ("recovery-point", 5),
@@ -243,7 +251,7 @@ def test_offsets_that_were_written_down(home: Path) -> None:
     }
     assert {(each.topic_id, each.partition) for each in found} == {(str(TOPIC), 3)}
     (partitions / "log-start-offset-checkpoint").write_text("0\n1\nno-id 3 2\n")
-    assert len(evidence(home, kinds.PartitionOffsetSaved)) == 2
+    assert len(evidence(home, PartitionOffsetSaved)) == 2
 
 
 def test_how_processes_ended(home: Path) -> None:
@@ -258,16 +266,18 @@ def test_how_processes_ended(home: Path) -> None:
     assert {each.source for each in ended(home)} == {"harness"}
 
 
-def ended(home: Path) -> list[kinds.ProcessEnded]:
-    return [each for each in left_on_disk(home.parents[1]) if isinstance(each, kinds.ProcessEnded)]
+def ended(home: Path) -> list[processes.ProcessEnded]:
+    return [
+        each for each in left_on_disk(home.parents[1]) if isinstance(each, processes.ProcessEnded)
+    ]
 
 
 def test_process_of_a_workload_has_the_name_it_was_given(home: Path) -> None:
     extra = home / "extra" / "301a"
     MetadataLog(metadata(extra)).close()
-    assert {each.node for each in evidence(home, kinds.LogOnDisk)} == {"c1", "301a"}
+    assert {each.node for each in evidence(home, quorum.LogOnDisk)} == {"c1", "301a"}
     (extra / "server.properties").write_text("node.name=g301a\nprocess.roles=broker\n")
-    assert {each.node for each in evidence(home, kinds.LogOnDisk)} == {"c1", "g301a"}
+    assert {each.node for each in evidence(home, quorum.LogOnDisk)} == {"c1", "g301a"}
 
 
 # --- what several processes left ----------------------------------------------------------
@@ -287,14 +297,14 @@ def test_second_process_left_what_it_added(home: Path) -> None:
     log = MetadataLog(metadata(home))
     log.append(batch(9, 3))
     log.close()
-    found = evidence(home, kinds.Appended)
+    found = evidence(home, quorum.Appended)
     assert [(each.incarnation, each.base_offset) for each in found] == [
         *(("1", offset) for offset in (0, 1, 4, 5, 6, 7, 8)),
         ("2", 9),
     ]
     assert found[0].ref.startswith("nodes/c1/kept/1/data/")
-    assert [each.end_offset for each in evidence(home, kinds.LogOnDisk)] == [9, 10]
-    assert not evidence(home, kinds.Truncated) and not evidence(home, kinds.LogBegan)
+    assert [each.end_offset for each in evidence(home, quorum.LogOnDisk)] == [9, 10]
+    assert not evidence(home, quorum.Truncated) and not evidence(home, quorum.LogBegan)
 
 
 def test_what_a_later_process_cut_off_is_still_reported(home: Path) -> None:
@@ -303,10 +313,10 @@ def test_what_a_later_process_cut_off_is_still_reported(home: Path) -> None:
     log.truncate(6)
     log.append(batch(6, 3))
     log.close()
-    (cut,) = evidence(home, kinds.Truncated)
+    (cut,) = evidence(home, quorum.Truncated)
     assert (cut.incarnation, cut.end_offset) == ("2", 6)
     entries = {
-        (each.incarnation, each.base_offset, each.epoch) for each in evidence(home, kinds.Appended)
+        (each.incarnation, each.base_offset, each.epoch) for each in evidence(home, quorum.Appended)
     }
     assert {("1", 8, 2), ("2", 6, 3)} <= entries and ("2", 5, 2) not in entries
 
@@ -314,9 +324,9 @@ def test_what_a_later_process_cut_off_is_still_reported(home: Path) -> None:
 def test_log_that_begins_later_had_what_was_below(home: Path) -> None:
     copy(home, 1)
     min(metadata(home).glob("*.log")).unlink()
-    (began,) = evidence(home, kinds.LogBegan)
+    (began,) = evidence(home, quorum.LogBegan)
     assert began.offset > 0 and not began.dropped and began.incarnation == "2"
-    assert not [each for each in evidence(home, kinds.Appended) if each.incarnation == "2"]
+    assert not [each for each in evidence(home, quorum.Appended) if each.incarnation == "2"]
 
 
 def test_log_of_another_node_took_the_place_of_all(home: Path) -> None:
@@ -325,9 +335,9 @@ def test_log_of_another_node_took_the_place_of_all(home: Path) -> None:
     log.restart(SnapshotId(20, 3))
     log.append(batch(20, 3))
     log.close()
-    (began,) = evidence(home, kinds.LogBegan)
+    (began,) = evidence(home, quorum.LogBegan)
     assert (began.offset, began.dropped) == (20, True)
-    assert evidence(home, kinds.Appended)[-1].base_offset == 20
+    assert evidence(home, quorum.Appended)[-1].base_offset == 20
 
 
 def test_log_of_another_node_that_begins_where_an_own_batch_did(home: Path) -> None:
@@ -337,15 +347,15 @@ def test_log_of_another_node_that_begins_where_an_own_batch_did(home: Path) -> N
     log.restart(SnapshotId(6, 3))
     log.append(batch(6, 3))
     log.close()
-    (began,) = evidence(home, kinds.LogBegan)
+    (began,) = evidence(home, quorum.LogBegan)
     assert (began.offset, began.dropped) == (6, True)
-    assert not evidence(home, kinds.Truncated)
+    assert not evidence(home, quorum.Truncated)
 
 
 def test_wiped_disk_lost_all(home: Path) -> None:
     copy(home, 1)
     shutil.rmtree(home / "data")
-    (cut,) = evidence(home, kinds.Truncated)
+    (cut,) = evidence(home, quorum.Truncated)
     assert (cut.incarnation, cut.end_offset) == ("2", 0)
 
 
@@ -353,7 +363,7 @@ def test_last_process_has_a_number_where_its_forerunners_are_known(home: Path) -
     assert {each.incarnation for each in evidence(home)} == {""}
     for number in (1, 2, 10):
         copy(home, number)
-    assert [each.incarnation for each in evidence(home, kinds.LogOnDisk)] == ["1", "2", "10", "11"]
+    assert [each.incarnation for each in evidence(home, quorum.LogOnDisk)] == ["1", "2", "10", "11"]
 
 
 def test_snapshot_is_reported_of_once(home: Path) -> None:
@@ -361,7 +371,7 @@ def test_snapshot_is_reported_of_once(home: Path) -> None:
     store.write(SnapshotId(4, 1), [], timestamp_ms=1, high_watermark=9, digest="")
     copy(home, 1)
     store.write(SnapshotId(5, 1), [], timestamp_ms=1, high_watermark=9, digest="")
-    found = [(each.incarnation, each.end_offset) for each in evidence(home, kinds.SnapshotFile)]
+    found = [(each.incarnation, each.end_offset) for each in evidence(home, quorum.SnapshotFile)]
     assert found == [("1", 4), ("2", 5)]
 
 
@@ -369,7 +379,7 @@ def test_saved_epochs_of_all_processes(home: Path) -> None:
     for number, vote in enumerate((2, 3), 1):
         QuorumStateFile(metadata(home) / "quorum-state", "x").save(QuorumState(number, -1, vote))
         copy(home, number)
-    found = evidence(home, kinds.EpochSaved)
+    found = evidence(home, quorum.EpochSaved)
     assert [(each.incarnation, each.epoch, each.vote) for each in found] == [
         ("1", 1, 2),
         ("2", 2, 3),
@@ -385,9 +395,9 @@ def test_partition_log_that_was_cut_back(home: Path) -> None:
         (directory / path.name).write_bytes(path.read_bytes())
     copy(home, 1)
     (directory / second.name).unlink()
-    (cut,) = evidence(home, kinds.PartitionTruncated)
+    (cut,) = evidence(home, PartitionTruncated)
     assert cut.end_offset == int(second.stem) and (cut.topic_id, cut.partition) == (str(TOPIC), 3)
-    assert {each.incarnation for each in evidence(home, kinds.PartitionAppended)} == {"1"}
+    assert {each.incarnation for each in evidence(home, PartitionAppended)} == {"1"}
 
 
 Step = tuple[str, int]
@@ -433,13 +443,13 @@ def test_what_came_of_each_copy_is_the_next_one(
     found: dict[str, list[tuple[int, int]]] = {}
     for each in evidence(home):
         match each:
-            case kinds.LogBegan(offset=start, dropped=dropped):
+            case quorum.LogBegan(offset=start, dropped=dropped):
                 fold = [] if dropped else [entry for entry in fold if entry[0] >= start]
-            case kinds.Truncated(end_offset=end):
+            case quorum.Truncated(end_offset=end):
                 fold = [entry for entry in fold if entry[0] < end]
-            case kinds.Appended(base_offset=base, epoch=of):
+            case quorum.Appended(base_offset=base, epoch=of):
                 fold.append((base, of))
-            case kinds.LogOnDisk():
+            case quorum.LogOnDisk():
                 found[each.incarnation] = list(fold)
     assert [found[str(number)] for number in range(1, copies)] == wanted
     assert found[str(copies)] == wanted[-1]

@@ -1,13 +1,21 @@
 """The types of requests have what the listeners serve, in each version."""
 
 import inspect
+import sys
 import typing
 from functools import cache
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
+import pytest
 from kio.static.protocol import RequestPayload
 
-from nodes.kraft.wire import api_keys, requests
+from nodes.kraft.wire import (
+    api_keys,
+    group_requests,
+    metadata_requests,
+    partition_requests,
+    requests,
+)
 from nodes.kraft.wire.apis import CLIENT_APIS, CONTROL_APIS
 from nodes.kraft.wire.codec import API_VERSIONS
 
@@ -17,13 +25,18 @@ UNLISTED = {50, 51, 10000}
 
 
 @cache
-def unions() -> ModuleType:
-    """The module as mypy sees it: at run time it is empty. It imports all entities, which takes a
-    worker that runs none of these tests a third of a second."""
-    source = inspect.getsource(requests).replace("if TYPE_CHECKING:", "if True:")
-    module = ModuleType("unions")
-    exec(source, module.__dict__)
-    return module
+def unions() -> SimpleNamespace:
+    """What the modules have as mypy sees them: at run time they are empty. They import all
+    entities, which takes a worker that runs none of these tests a third of a second."""
+    found: dict[str, object] = {}
+    with pytest.MonkeyPatch.context() as patched:
+        for empty in (partition_requests, group_requests, metadata_requests, requests):
+            source = inspect.getsource(empty).replace("if TYPE_CHECKING:", "if True:")
+            full = ModuleType(empty.__name__)
+            patched.setitem(sys.modules, empty.__name__, full)
+            exec(source, full.__dict__)
+            found |= vars(full)
+    return SimpleNamespace(**found)
 
 
 def served(union: object) -> set[tuple[int, int]]:
