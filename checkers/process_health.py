@@ -361,12 +361,13 @@ def _never_back(events: RunEvents, boot_s: float) -> Iterator[Finding]:
         held, machine = _held(events.faults, node), events.machines.of_node(node)
         for since, anew in zip_longest(killed, killed[1:]):
             until_ns = last_ns if anew is None else anew.since_ns
-            if since.healed_ns is None or until_ns < since.healed_ns:
+            if since.healed_ns is None:
                 continue
             idle = _outside_ns(since.healed_ns, until_ns, held, machine)
-            boot, before = _told_before(lives, until_ns)
-            if boot is None or before is None or idle < boot_s * 1e9:
+            told = _told_before(lives, until_ns)
+            if told is None or idle < boot_s * 1e9:
                 continue
+            boot, before = told
             if latest_ns(boot) >= since.since_ns or latest_ns(before) >= since.healed_ns:
                 continue
             when = "the end" if anew is None else "it was killed anew"
@@ -380,14 +381,15 @@ def _never_back(events: RunEvents, boot_s: float) -> Iterator[Finding]:
 
 def _told_before(
     lives: Sequence[Sequence[Evidence]], until_ns: int
-) -> tuple[Evidence | None, Evidence | None]:
-    """The last thing that a node may have told by then, and how the process that told it began."""
+) -> tuple[Evidence, Evidence] | None:
+    """How the last process of a node began that may have told anything by then, and what it told
+    last."""
     for life in reversed(lives):
         signs = relation(life, "at_ns", "within_ns")
         told = np.flatnonzero(signs["at_ns"] - signs["within_ns"] <= until_ns)
         if len(told):
             return life[0], signs.objects(told[-1:])[0]
-    return None, None
+    return None
 
 
 class ProcessHealth(RunChecker):

@@ -483,6 +483,7 @@ def lowered() -> LogStory:
         late = asks_level(story, 0, ends=False)
         shows_level(story, 1, 2, "g")
         raised(story, 2)
+        shows_level(story, 1, 2, "g")  # late: the log had that
         asks_level(story, 2)
         refused = asks_level(story, 3, ends=False)
         story.complete(refused, "fail", error="INVALID_UPDATE_VERSION")
@@ -494,7 +495,10 @@ def lowered() -> LogStory:
         story.feature("g", 0)
         story.feature("g", 0)
         raised(story, 1)
-        shows_level(story, None, 10**6, "g")  # what nobody knows
+        for nowhere in (-1, 10**6):  # what nobody knows
+            shows_level(story, None if nowhere > 0 else 1, nowhere, "g")
+        shows_level(story, 2, 0, "g", type="info", error="CLIENT_TIMED_OUT")
+        story.op("features", None, None, None)
 
     story = clean(during, begins=begun)
     story.plan = {**story.plan, "capabilities": FALL}
@@ -514,7 +518,7 @@ def test_levels_that_fall_as_they_were_asked_to_are_accepted() -> None:
     outcome = asked_is_made(lowered().run_events())
     assert_valid(outcome)
     assert outcome.clauses["levels-made"] == 4 + 6, "granted, and records since brokers are there"
-    assert outcome.clauses["levels-told"] == 7
+    assert outcome.clauses["levels-told"] == 8
     assert outcome.clauses["levels"] == "levels of features may fall"
 
 
@@ -560,6 +564,43 @@ def a_level_that_is_granted_and_told_and_nowhere_else(story: LogStory) -> None:
 def a_broker_that_stays_behind(story: LogStory) -> None:
     """What it tells is what the log had."""
     shows_level(story, 2, 0, "g")
+
+
+@PLANTED.violation("sets g to level 3", "nobody had asked for that", on=lowered)
+def a_level_that_somebody_asked_for_later(story: LogStory) -> None:
+    story.feature("g", 3)
+    story.wait(1_000)
+    asks_level(story, 3, ends=False)
+
+
+@PLANTED.violation("tells level 2 of g", "the log has 1 at offset", on=lowered)
+def a_level_that_is_told_behind_one_of_which_nothing_is_known(story: LogStory) -> None:
+    told = [
+        {"name": name, "level": 2, "lowest": 1, "highest": 2} for name in ("other", "g", "other")
+    ]
+    story.op("features", None, None, {"epoch": story.offset - 1, "features": told})
+
+
+def test_a_broker_that_is_one_record_ahead_of_the_log_tells_what_nobody_knows() -> None:
+    story = lowered()
+    records = asked_is_made(story.run_events()).clauses["levels-told"]
+    shows_level(story, 2, story.offset, "g")
+    outcome = asked_is_made(story.run_events())
+    assert (outcome.findings, outcome.clauses["levels-told"]) == ([], records)
+
+
+def test_a_broker_may_stay_behind_where_the_cluster_never_settled() -> None:
+    story = lowered()
+    a_broker_that_stays_behind(story)
+    assert asked_is_made(story.run_events()).findings
+    assert not asked_is_made(replace(story.run_events(), nemesis=[])).findings
+
+
+def test_a_level_that_the_cluster_began_with_needs_no_record() -> None:
+    story = clean(begins=begun)
+    story.plan = {**story.plan, "capabilities": FALL}
+    asks_level(story, 1)
+    assert_valid(asked_is_made(story.run_events()))
 
 
 def test_of_a_log_of_which_a_part_is_missing_only_what_it_has_is_judged() -> None:

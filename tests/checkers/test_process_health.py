@@ -150,6 +150,17 @@ def test_process_that_stands_still_for_a_second_does_so_for_too_long(ms: int) ->
     assert len(process_health(story.run_events()).findings) == (ms == 1_000)
 
 
+def uncertain(events: RunEvents, ms: int, node: str | None = None) -> RunEvents:
+    """What nodes told, or one of them, was told at most so much earlier or later."""
+    return replace(
+        events,
+        evidence=[
+            replace(each, within_ns=ms * MS) if node in (None, each.node) else each
+            for each in events.evidence
+        ],
+    )
+
+
 @pytest.mark.parametrize(("silence", "ms", "found"), [(5, 4_990, False), (5, 5_100, True)])
 def test_silence_is_an_option(silence: float, ms: int, found: bool) -> None:
     """Longer than its last tick ago by some ms, in which the others tick."""
@@ -164,6 +175,35 @@ def test_silence_is_an_option(silence: float, ms: int, found: bool) -> None:
     options = ProcessHealthOptions(silence=silence)
     messages = [each.message for each in process_health(story.run_events(), options).findings]
     assert any(each.startswith("c3 fell silent") for each in messages) == found
+
+
+def fell_silent(events: RunEvents) -> list[str]:
+    found = process_health(events, ProcessHealthOptions(silence=5)).findings
+    return [each.message.split()[0] for each in found if "fell silent" in each.message]
+
+
+@pytest.mark.parametrize(("ms", "found"), [(0, True), (40, True), (80, False)])
+def test_silence_is_as_long_as_it_must_have_been(ms: int, found: bool) -> None:
+    """Of 5.1 s between two things that a node told: either may have been nearer to the other."""
+    story = Story()
+    for node in NODES:
+        story.boot(node)
+    tick(story, *NODES)
+    story.wait(5_100)
+    tick(story, *NODES)
+    assert ("c3" in fell_silent(uncertain(story.run_events(), ms, "c3"))) == found
+
+
+def test_one_silence_that_a_fault_explains_excuses_no_other() -> None:
+    story = Story()
+    story.boot("b1")
+    tick(story, "b1")
+    story.inject(1, fault="pause", victims={"b1": {}}, lasts_ms=9_000)
+    tick(story, "b1")
+    assert fell_silent(story.run_events()) == []
+    story.wait(9_000)
+    tick(story, "b1")
+    assert fell_silent(story.run_events()) == ["b1"]
 
 
 def test_slowest_tick_counts() -> None:
@@ -282,6 +322,75 @@ def test_who_is_killed_anew_has_booted_by_then() -> None:
     assert not_booted(held) == []
     other = killed_twice(between_ms=15_000, fault="pause", victims={"b2": {}})
     assert not_booted(other) == ["b1"]
+
+
+@pytest.mark.parametrize(("ms", "nodes"), [(0, ["b1"]), (1_000, ["b1"]), (3_000, [])])
+def test_the_end_by_which_nodes_have_booted_is_no_later_than_what_was_told_last(
+    ms: int, nodes: list[str]
+) -> None:
+    """12 s after its start, and told some time before or after that."""
+    story = clean()
+    story.inject(3, fault="kill", victims={"b1": {}}, lasts_ms=2_000)
+    story.wait(12_000)
+    story.event("b3", "state", offset=1, digest="d")
+    events = story.run_events()
+    last = replace(events.evidence[-1], within_ns=ms * MS)
+    assert last.node == "b3"
+    found = process_health(replace(events, evidence=[*events.evidence[:-1], last])).findings
+    assert [each.message.split()[0] for each in found if "did not boot" in each.message] == nodes
+
+
+def kills(*gaps_ms: int) -> Story:
+    """b1, which never boots again, so long after each of its starts; then the run goes on for as
+    long as it takes to boot."""
+    story = clean()
+    for number, gap_ms in enumerate(gaps_ms):
+        story.inject(3 + number, fault="kill", victims={"b1": {}}, lasts_ms=2_000)
+        story.wait(gap_ms)
+    story.event("b3", "state", offset=1, digest="d")
+    return story
+
+
+def test_each_start_after_a_kill_is_judged() -> None:
+    """Whatever the one before it shows."""
+    assert not_booted(kills(9_000, 12_000)) == ["b1"]
+    assert not_booted(kills(12_000, 9_000)) == ["b1"]
+    assert not_booted(kills(12_000, 12_000)) == ["b1", "b1"]
+
+
+def test_who_had_told_nothing_yet_was_not_there_to_come_back() -> None:
+    story = Story()
+    tick(story, *(set(NODES) - {"b1"}))
+    for number in (1, 2):
+        story.inject(number, fault="kill", victims={"b1": {}}, lasts_ms=2_000)
+        story.wait(12_000)
+    story.boot("b1")
+    tick(story, *NODES)
+    assert not_booted(story) == []
+
+
+def test_faults_come_in_any_order() -> None:
+    for gaps_ms in ((9_000, 9_000), (12_000, 9_000)):
+        events = kills(*gaps_ms).run_events()
+        turned = replace(events, faults=list(reversed(events.faults)))
+        assert process_health(turned).findings == process_health(events).findings
+
+
+@pytest.mark.parametrize(("within_ms", "nodes"), [(0, ["b1"]), (50, ["b1"]), (300, [])])
+def test_who_may_have_booted_before_it_was_killed_anew_lived(
+    within_ms: int, nodes: list[str]
+) -> None:
+    """By its own clock, 100 ms after it had been killed."""
+    events = killed_twice(between_ms=12_000).run_events()
+    anew_ns = max(each.since_ns for each in events.faults)
+    evidence = [
+        replace(each, at_ns=anew_ns + 100 * MS, within_ns=within_ms * MS)
+        if isinstance(each, Booted) and each.node == "b1" and each.at_ns > anew_ns
+        else each
+        for each in events.evidence
+    ]
+    found = process_health(replace(events, evidence=evidence)).findings
+    assert [each.message.split()[0] for each in found if "did not boot" in each.message] == nodes
 
 
 def test_who_told_anything_between_two_kills_lived() -> None:
