@@ -22,7 +22,7 @@ at a point of the log.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from checkers.folds.asked_topics import (
@@ -35,7 +35,7 @@ from checkers.folds.asked_topics import (
 )
 from checkers.folds.committed_log import CommittedLog, known_log
 from checkers.folds.config_changes import by_brokers, by_the_log, granted_changes
-from checkers.folds.configured import CHANGES, Changes, changes_of, last_writes
+from checkers.folds.configured import CHANGES, Changes, Writes, changes_of, last_writes
 from checkers.folds.controller_reads import DRY_RUNS, controller_reads
 from checkers.folds.controller_reads import READS as READS_BY_CONTROLLERS
 from checkers.folds.disk_logs import DISK_KINDS
@@ -282,10 +282,27 @@ Sight: TypeAlias = tuple[Clause, Shown, Sequence[Ask]]
 """A clause, what was shown, and the creates of which one has asked for it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What clients asked for, but for what was refused."""
+
+    creates: Sequence[Operation]
+    changes: Changes
+    moves: Wishes
+    levels: Writes
+
+    @classmethod
+    def of(cls, operations: Sequence[Operation]) -> "Wanted":
+        creates = [each for each in operations if each.f == "create" and not each.failed]
+        changes, moves = changes_of(operations), wishes_of(operations)
+        return cls(creates, changes, moves, levels_wished(operations))
+
+
 def asked_is_made(events: RunEvents) -> Outcome:
-    creates = [each for each in events.operations if each.f == "create" and not each.failed]
-    asks, tried = Asks(creates), tried_by_name(events.operations)
-    only_tried = tried.keys() - set(() if _once(events) else (str(each.key) for each in creates))
+    wanted, log = Wanted.of(events.operations), known_log(events)
+    asks, tried = Asks(wanted.creates), tried_by_name(events.operations)
+    made = () if _once(events) else (str(each.key) for each in wanted.creates)
+    only_tried = tried.keys() - set(made)
     seen = Counter[str]()
     findings: dict[tuple[str, str], Finding] = {}
     for ask, topic_id in [*asks.answered(), *would_make(tried)]:
@@ -294,8 +311,7 @@ def asked_is_made(events: RunEvents) -> Outcome:
         if wrong is not None:
             shown = Shown(str(ask.operation.key), topic_id, ask.operation)
             findings[ANSWERS.name, topic_id] = _finding(ANSWERS, shown, [ask], wrong)
-    log, changes = known_log(events), changes_of(events.operations)
-    for clause, shown, group in _sights(events, log, asks, changes):
+    for clause, shown, group in _sights(events, log, asks, wanted.changes):
         if group:
             seen[clause.name] += 1
             differences = [difference(ask, shown) for ask in group]
@@ -306,31 +322,24 @@ def asked_is_made(events: RunEvents) -> Outcome:
             finding_ = _made_by_trying(shown, tried[shown.name])
             findings.setdefault((DRY.name, shown.topic_id), finding_)
     seen[DRY.name] = came_to_nothing(tried, log, events.operations)
-    wishes = wishes_of(events.operations)
     every = [*findings.values()]
     counts: dict[str, Count] = {each.name: seen[each.name] for each in CLAUSES}
-    for judged, (count, found) in _judged(events, log, creates, changes, wishes).items():
+    for judged, (count, found) in _judged(events, log, wanted).items():
         counts[judged.name] = count
         every += [replace(each, clause=judged.name) for each in found]
     figures = {name: float(count) for name, count in counts.items() if isinstance(count, int)}
-    return weighed({**counts, **_no_occasion(events, wishes, counts)}, every, figures)
+    return weighed({**counts, **_no_occasion(events, wanted, counts)}, every, figures)
 
 
-def _judged(
-    events: RunEvents,
-    log: CommittedLog,
-    creates: Sequence[Operation],
-    changes: Changes,
-    wishes: Wishes,
-) -> Mapping[Clause, Judgement]:
-    """What is judged apart from what creates made. `creates`: those that were not refused."""
-    agreed, operations = settled(events.nemesis) is True, events.operations
+def _judged(events: RunEvents, log: CommittedLog, wanted: Wanted) -> Mapping[Clause, Judgement]:
+    """What is judged apart from what creates made."""
+    agreed, changes = settled(events.nemesis) is True, wanted.changes
     return {
-        MOVED: moves_made(wishes, log),
-        ARRIVED: _arrived(events, wishes) if agreed else NOTHING,
-        **_levels(events, log, agreed),
-        CHANGED: by_the_log(log, changes, creates, once=_once(events)),
-        BROKERS: by_brokers(operations, changes) if agreed else NOTHING,
+        MOVED: moves_made(wanted.moves, log),
+        ARRIVED: _arrived(events, wanted.moves) if agreed else NOTHING,
+        **_levels(events, log, wanted.levels, agreed),
+        CHANGED: by_the_log(log, changes, wanted.creates, once=_once(events)),
+        BROKERS: by_brokers(events.operations, changes) if agreed else NOTHING,
         UNREGISTERED: taken_off(events, log),
         UNTOLD: still_told(events),
         ELECTED: elected(events, log),
@@ -338,13 +347,15 @@ def _judged(
     }
 
 
-def _levels(events: RunEvents, log: CommittedLog, agreed: bool) -> Mapping[Clause, Judgement]:
+def _levels(
+    events: RunEvents, log: CommittedLog, wishes: Writes, agreed: bool
+) -> Mapping[Clause, Judgement]:
     """Where the system lets them fall, the log says what they are to be."""
     found: dict[Clause, Judgement] = {}
     if not unable(events.plan, FEATURE_LEVELS):
         found[LEVELS] = levels_kept(events.operations, agreed)
     if not unable(events.plan, LOWERED_LEVELS):
-        wishes, courses = levels_wished(events.operations), courses_of(log)
+        courses = courses_of(log)
         found[LEVELS_MADE] = levels_made(log, courses, wishes)
         told = levels_told(events.operations, log, courses, wishes, agreed=agreed)
         found[LEVELS_TOLD] = told
@@ -363,7 +374,7 @@ def _arrived(events: RunEvents, wishes: Wishes) -> Judgement:
 
 
 def _no_occasion(
-    events: RunEvents, wishes: Wishes, seen: Mapping[str, Count]
+    events: RunEvents, wanted: Wanted, seen: Mapping[str, Count]
 ) -> Mapping[str, Count]:
     """Clauses for which nobody asked, or of which nobody could tell."""
     asked = {each.f for each in events.operations}
@@ -376,12 +387,12 @@ def _no_occasion(
         found |= dict.fromkeys(few, "clients asked for one topic alone")
     if why := unshown(events.plan, Change):
         found |= {LOGGED.name: why, MOVED.name: why, CHANGED.name: why, ELECTED.name: why}
-    found |= _nothing_moved(events, wishes, seen)
+    found |= _nothing_moved(events, wanted.moves, seen)
     found |= _nothing_changed(events, seen)
     found |= _below(_nothing_tried(events), (DRY, TOLD), seen)
     if why := hardly_asked(events.operations):
         found[ELECTED.name] = why
-    found |= _no_levels(events, seen)
+    found |= _no_levels(events, wanted.levels, seen)
     if "describe-configs" not in asked:
         found[CONFIGURED.name] = "nobody asked how topics are configured"
     elif settled(events.nemesis) is not True:
@@ -426,7 +437,7 @@ def _nothing_moved(
 # --- levels of features -------------------------------------------------------------------
 
 
-def _no_levels(events: RunEvents, seen: Mapping[str, Count]) -> Mapping[str, Count]:
+def _no_levels(events: RunEvents, wishes: Writes, seen: Mapping[str, Count]) -> Mapping[str, Count]:
     by_log = (LEVELS_MADE, LEVELS_TOLD)
     if {each.f for each in events.operations}.isdisjoint({FEATURES, UPDATE}):
         clauses = (LEVELS, *by_log)
@@ -434,8 +445,7 @@ def _no_levels(events: RunEvents, seen: Mapping[str, Count]) -> Mapping[str, Cou
     found: dict[str, Count] = {}
     if unable(events.plan, FEATURE_LEVELS):
         found[LEVELS.name] = "levels of features may fall"
-    wishes = levels_wished(events.operations).values()
-    granted = sum(wish.operation.ok for own in wishes for wish in own)
+    granted = sum(wish.operation.ok for own in wishes.values() for wish in own)
     if unable(events.plan, LOWERED_LEVELS):
         found |= {each.name: "no level of a feature may fall" for each in by_log}
     elif why := unshown(events.plan, Change):

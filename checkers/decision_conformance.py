@@ -28,7 +28,7 @@ from checkers.folds.reference_controller import (
     against_isr_change,
     against_placement,
 )
-from checkers.folds.replay import Key, Replay, states
+from checkers.folds.replay import Key, Replay, name_of, states
 from checkers.folds.service import OF_BROKERS
 from checkers.folds.told_decisions import reported_of
 from checkers.folds.values import alter_isr, altered_isr, key_of
@@ -235,7 +235,7 @@ def _acceptance(
     """`asking`: the operations that show it."""
 
     def ask(state: Replay) -> Iterable[Finding]:
-        what = f"broker {asked.broker_id}'s change of {_named(asked.key)} was accepted"
+        what = f"broker {asked.broker_id}'s change of {name_of(asked.key)} was accepted"
         members = "" if asked.isr is None else f" to ISR {sorted(asked.isr)}"
         if why := against_isr_change(state, asked):
             message = (
@@ -297,7 +297,7 @@ def _refusal(
             return None
         return [
             finding(
-                f"broker {asked.broker_id}'s change of {_named(asked.key)} to ISR "
+                f"broker {asked.broker_id}'s change of {name_of(asked.key)} to ISR "
                 f"{sorted(asked.isr or ())} was refused, though it is the leader, all of "
                 f"{sorted(members)} are in service, and broker epoch {asked.broker_epoch}, leader "
                 f"epoch {asked.leader_epoch} and version {asked.partition_epoch} are those below "
@@ -428,7 +428,9 @@ def _not_of(state: Replay, change: Change, decision: Decided) -> str:
             before = state.partitions.get(change.key)
             touched = {change.leader, *(() if before is None else (before.leader, *before.isr))}
             if broker not in touched:
-                return f"at offset {change.offset} changes {_named(change.key)}, which it is not of"
+                return (
+                    f"at offset {change.offset} changes {name_of(change.key)}, which it is not of"
+                )
     return ""
 
 
@@ -490,7 +492,7 @@ def _placed(known: Known, change: PartitionState, reported: bool) -> Asked:
             why = against_election(state, before, change, leaving)
             gone = _taken_off(known.log, change.offset) if why else None
             why = against_election(state, before, change, {*leaving, gone}) if gone else why
-        message = f"the {change.kind} of {_named(change.key)} at offset {change.offset} {why}"
+        message = f"the {change.kind} of {name_of(change.key)} at offset {change.offset} {why}"
         return [finding(message, evidence=[change], clause=LEADERS.name)] if why else []
 
     return ask
@@ -508,10 +510,6 @@ def _taken_off(log: CommittedLog, offset: int) -> int | None:
 def _unclean(state: Replay) -> bool:
     """Whether somebody allows unclean elections anywhere."""
     return any(values.get(UNCLEAN) == "true" for values in state.configs.values())
-
-
-def _named(key: Key) -> str:
-    return f"{key[0]}/{key[1]}"
 
 
 class DecisionConformance(RunChecker):

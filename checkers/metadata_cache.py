@@ -339,10 +339,11 @@ def _owing(
     committed."""
     given, committed = (Latest(known, lambda each: each.at_ns) for known in (changes, shown))
     for each in placed:
-        owed_ns = peace.owed_ns(each.answer.operation)
-        followed_ns = peace.followed_ns(each.answer.operation)
-        if each.point is None or owed_ns is None or followed_ns is None:
+        operation = each.answer.operation
+        owed_ns = peace.owed_ns(operation)
+        if each.point is None or owed_ns is None:
             continue
+        followed_ns = peace.followed_ns(operation, owed_ns)
         known = [given.before(owed_ns), committed.before(followed_ns)]
         due = max((one for one in known if one), key=lambda one: one.point, default=None)
         if due is not None:

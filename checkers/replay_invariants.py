@@ -18,7 +18,7 @@ from checkers.folds.disk_logs import DISK_KINDS
 from checkers.folds.eligible import Eligibility
 from checkers.folds.log_rules import Rules
 from checkers.folds.registering import held, registers_again, wrong_registration
-from checkers.folds.replay import Key, Partition, Replay
+from checkers.folds.replay import Partition, Replay, name_of
 from checkers.folds.shutting_down import ShuttingDown, shutdowns_of
 from checkers.folds.state_digests import State, states_told, wrong_digests
 from framework.checking.findings import finding, weighed
@@ -246,7 +246,7 @@ class Fold:
                 self._found(
                     WHOLE,
                     self.fenced,
-                    f"fenced broker {broker}, which still leads {_named(min(left))} at offset "
+                    f"fenced broker {broker}, which still leads {name_of(min(left))} at offset "
                     f"{change.offset}",
                     change,
                 )
@@ -281,7 +281,7 @@ class Fold:
         for broker, dropping in self.dropped.items():
             if dropping.epoch == change.epoch and not self._comes_anew(broker, change):
                 what = f"makes broker {broker} no eligible leader any more of"
-                what = f"{what} {_named(dropping.key)}, and no process of it registers then"
+                what = f"{what} {name_of(dropping.key)}, and no process of it registers then"
                 self._found(ELIGIBLE, dropping, what, change)
         self.dropped = {}
 
@@ -382,15 +382,15 @@ class Fold:
         key = change.key
         before = self.state.partitions.get(key)
         if before is None:
-            yield f"is of partition {_named(key)}, which does not exist", ()
+            yield f"is of partition {name_of(key)}, which does not exist", ()
             return
         if change.partition_epoch != before.version + 1:
-            what = f"raises the version of {_named(key)} from {before.version} to"
+            what = f"raises the version of {name_of(key)} from {before.version} to"
             yield f"{what} {change.partition_epoch}", ()
         replicas = set(_replicas(change, before))
         if change.leader_epoch - before.leader_epoch not in self._raises(change, before, replicas):
             yield (
-                f"gives {_named(key)}, led by {before.leader} in leader epoch "
+                f"gives {name_of(key)}, led by {before.leader} in leader epoch "
                 f"{before.leader_epoch}, to {change.leader} in leader epoch "
                 f"{change.leader_epoch}",
                 (),
@@ -400,14 +400,14 @@ class Fold:
     def _come(self, change: PartitionCreated, before: Partition) -> Iterator[Found]:
         """Whoever comes has to catch up first."""
         if early := set(change.isr) & (set(change.replicas) - set(before.replicas)):
-            what = f"moves {_named(change.key)} to {sorted(early)}, and has them"
+            what = f"moves {name_of(change.key)} to {sorted(early)}, and has them"
             yield f"{what} in sync in the same step", ()
 
     def _steps(self, change: PartitionCreated, before: Partition) -> Iterator[Found]:
         """Other replicas (KIP-455). Those that come are added first; those that go, go once all
         that came are in sync, but for those that are not to come after all."""
         was, after = set(before.replicas), set[int](change.replicas)
-        adding, gone, what = set(change.adding), was - after, f"moves {_named(change.key)} to"
+        adding, gone, what = set(change.adding), was - after, f"moves {name_of(change.key)} to"
         if not after - was <= adding:
             yield f"{what} {sorted(after - was)}, which were not replicas, and adds them not", ()
         if (adding or change.removing) and not gone <= set(before.adding):
@@ -437,18 +437,18 @@ class Fold:
         key, isr, leader = change.key, set(change.isr), change.leader
         yield from _named_twice(change)
         if not isr and not self._holds("eligible-leaders"):
-            yield f"leaves {_named(key)} without an ISR", ()
+            yield f"leaves {name_of(key)} without an ISR", ()
         if not isr <= replicas:
             yield (
-                f"gives {_named(key)} the ISR {sorted(isr)} of replicas {sorted(replicas)}",
+                f"gives {name_of(key)} the ISR {sorted(isr)} of replicas {sorted(replicas)}",
                 (),
             )
         if leader not in isr | {NO_LEADER}:
-            yield f"gives {_named(key)} to {leader}, not of its ISR {sorted(isr)}", ()
+            yield f"gives {name_of(key)} to {leader}, not of its ISR {sorted(isr)}", ()
         for member in sorted(isr - set(before.isr if before else ())):
-            yield from self._eligible(change, member, f"adds broker {member} to {_named(key)}")
+            yield from self._eligible(change, member, f"adds broker {member} to {name_of(key)}")
         if leader != NO_LEADER and (before is None or leader != before.leader):
-            yield from self._eligible(change, leader, f"gives {_named(key)} to broker {leader}")
+            yield from self._eligible(change, leader, f"gives {name_of(key)} to broker {leader}")
 
     def _eligible(self, change: Change, broker_id: int, what: str) -> Iterator[Found]:
         broker = self.state.brokers.get(broker_id)
@@ -471,13 +471,13 @@ class Fold:
             return
         if not self._holds("eligible-leaders"):
             if change.eligible:
-                what = f"gives {_named(change.key)} the eligible leaders {list(change.eligible)}"
+                what = f"gives {name_of(change.key)} the eligible leaders {list(change.eligible)}"
                 self._found(ELIGIBLE, change, f"{what}, which the log does not keep")
             return
         found = Eligibility.of(self.state, change, before, _replicas(change, before))
         self.compared[ELIGIBLE.name] += found.says_something
         for what in found.wrong():
-            self._found(ELIGIBLE, change, f"gives {_named(change.key)} {what}")
+            self._found(ELIGIBLE, change, f"gives {name_of(change.key)} {what}")
         self.dropped |= dict.fromkeys(found.dropped(), change)
 
 
@@ -513,7 +513,7 @@ def _goes_on(last: Change | None, change: Change) -> bool:
 
 def _named_twice(change: PartitionState) -> Iterator[Found]:
     """What names a broker twice has fewer copies than it seems to have."""
-    gives = f"gives {_named(change.key)}"
+    gives = f"gives {name_of(change.key)}"
     if len(set(change.isr)) < len(change.isr):
         yield f"{gives} the ISR {list(change.isr)}, which names one twice", ()
     if not isinstance(change, PartitionCreated):
@@ -521,11 +521,7 @@ def _named_twice(change: PartitionState) -> Iterator[Found]:
     if len(set(change.replicas)) < len(change.replicas):
         yield f"{gives} the replicas {list(change.replicas)}, which name one twice", ()
     if not change.replicas:
-        yield f"makes {_named(change.key)} of no replicas", ()
-
-
-def _named(key: Key) -> str:
-    return f"{key[0]}/{key[1]}"
+        yield f"makes {name_of(change.key)} of no replicas", ()
 
 
 # --- counts and decisions -----------------------------------------------------------------

@@ -122,23 +122,19 @@ class Requests:
                 continue
             self.counts.members += 1
             if epoch != standing.epoch:
-                yield finding(
-                    f"ISR change {change.index} of {change.key} named epoch {epoch} of broker "
-                    f"{broker_id} and is the record at offset {link.offset}; below that the broker "
-                    f"has epoch {standing.epoch}, since offset {standing.by.offset}",
-                    [change],
-                    [standing.by, link.change],
-                    clause=MEMBERS.name,
-                )
+                what, known = f"epoch {epoch} of broker {broker_id}", f"has epoch {standing.epoch}"
             elif broker_id in asked["isr"] and not standing.may_join:
-                yield finding(
-                    f"ISR change {change.index} of {change.key} named broker {broker_id} as a "
-                    f"member and is the record at offset {link.offset}; below that the broker is "
-                    f"{out_of_service(standing)}, since offset {standing.by.offset}",
-                    [change],
-                    [standing.by, link.change],
-                    clause=MEMBERS.name,
-                )
+                what, known = f"broker {broker_id} as a member", f"is {out_of_service(standing)}"
+            else:
+                continue
+            yield finding(
+                f"ISR change {change.index} of {change.key} named {what} and is the record at "
+                f"offset {link.offset}; below that the broker {known}, since offset "
+                f"{standing.by.offset}",
+                [change],
+                [standing.by, link.change],
+                clause=MEMBERS.name,
+            )
 
     def _decisions(self, partition: Partition) -> Iterator[Finding]:
         """What controllers decided: a refusal appends nothing, an acceptance one record here, on

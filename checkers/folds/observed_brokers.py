@@ -15,7 +15,7 @@ from checkers.folds.observed import (
     span_ns,
     wrong_streaks,
 )
-from checkers.folds.peace import FOREVER_NS, Quiet, Upset, missed_by_ns, observe_ns, owed_in
+from checkers.folds.peace import Quiet, Upset, held_ns, missed_by_ns, observe_ns, owed_in
 from checkers.folds.roles import BROKER, ids_in
 from checkers.folds.values import cluster_view
 from framework.checking.findings import finding
@@ -160,8 +160,7 @@ def dead_unlisted(lists: Sequence[BrokerList], events: RunEvents, nodes: Nodes) 
     brokers = ids_in(events.plan, BROKER)
     round_ns = ROUNDS * observe_ns(events.plan)
     occasion, compared, findings = False, 0, []
-    for fault, since_ns in _deaths(events, nodes):
-        until_ns = fault.over_ns or FOREVER_NS
+    for fault, since_ns, until_ns in _deaths(events, nodes):
         dead = [name for name in brokers if name in fault.gone]
         spared = fault.spared(nodes)
         owing = [
@@ -184,23 +183,22 @@ def dead_unlisted(lists: Sequence[BrokerList], events: RunEvents, nodes: Nodes) 
     return compared if enough else NOBODY_DEAD, findings
 
 
-def _deaths(events: RunEvents, nodes: Nodes) -> Iterator[tuple[FaultRecord, int]]:
+def _deaths(events: RunEvents, nodes: Nodes) -> Iterator[tuple[FaultRecord, int, int]]:
     """Faults that took nodes from the system and left most of it alone, as did no other meanwhile;
-    and by when the others missed those nodes."""
+    by when the others missed those nodes, and until when those may be gone."""
     for fault in events.faults:
         since_ns = missed_by_ns(events, nodes, fault.injected_ns or 0)
-        until_ns = fault.over_ns or FOREVER_NS
+        _, until_ns = held_ns(fault)
         if fault.gone and fault.effective and since_ns < until_ns:
             meanwhile = [each for each in events.faults if _meets(each, fault)]
             if meanwhile == [fault] and any(not each.calm for each in owed_in(events, meanwhile)):
-                yield fault, since_ns
+                yield fault, since_ns, until_ns
 
 
 def _meets(one: FaultRecord, other: FaultRecord) -> bool:
     """Whether both may have held at a time."""
-    return one.since_ns <= (other.over_ns or FOREVER_NS) and other.since_ns <= (
-        one.over_ns or FOREVER_NS
-    )
+    (since_ns, until_ns), (begin_ns, end_ns) = held_ns(one), held_ns(other)
+    return since_ns <= end_ns and begin_ns <= until_ns
 
 
 def _tells_of(number: int, each: BrokerList) -> bool:

@@ -43,12 +43,11 @@ class Peace:
             return None if self.upset.at(asked_ns) else holding[-1].since_ns
         return self.machine.since_ns(asked_ns, self.upset.recovery_ns) if holding else None
 
-    def followed_ns(self, operation: Operation) -> int | None:
-        """An answer owes what had been shown by then to be committed; None: it owes nothing."""
-        owed_ns, asked_ns = self.owed_ns(operation), operation.invoked_ns or 0
+    def followed_ns(self, operation: Operation, owed_ns: int) -> int:
+        """An answer that owes what had been acknowledged by `owed_ns` owes what had been shown by
+        then to be committed."""
         settled = any(each.settled and each.holds(operation) for each in self.quiet)
-        followed = owed_ns is not None and settled
-        return self.machine.since_ns(asked_ns, FOLLOWS_NS) if followed else owed_ns
+        return self.machine.since_ns(operation.invoked_ns or 0, FOLLOWS_NS) if settled else owed_ns
 
 
 @dataclass(frozen=True, slots=True)

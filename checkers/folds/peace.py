@@ -37,6 +37,11 @@ class Stretch:
     left: frozenset[str] = frozenset()
 
 
+def held_ns(fault: FaultRecord) -> tuple[int, int]:
+    """From when till when it may hold; `FOREVER_NS`: nothing says that it does not still."""
+    return fault.since_ns, FOREVER_NS if fault.over_ns is None else fault.over_ns
+
+
 def owed_in(events: RunEvents, faults: Sequence[FaultRecord] | None = None) -> list[Stretch]:
     """`owed` in a run, under these of its faults; None: under all."""
     nodes: Mapping[str, Mapping[str, Recorded]] = events.plan.get("nodes") or {}
@@ -51,9 +56,7 @@ def owed(
     no end. `nodes`: of the plan. Of several faults at a time each takes away what it does not
     spare. `away`: so many of the plan's voters clients may have removed at any time, whoever they
     are."""
-    held = [
-        (each.since_ns, FOREVER_NS if each.over_ns is None else each.over_ns) for each in faults
-    ]
+    held = [held_ns(each) for each in faults]
     moments = sorted({0, FOREVER_NS, *(moment for pair in held for moment in pair)})
     found = []
     for begin, end in pairwise(moments):

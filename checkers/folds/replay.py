@@ -309,6 +309,11 @@ _TAKES: Final[Mapping[type[Change], Callable[[Replay, Any], None]]] = {
 }
 
 
+def name_of(key: Key) -> str:
+    """A partition's, in findings."""
+    return f"{key[0]}/{key[1]}"
+
+
 def states(
     log: CommittedLog, offsets: Iterable[int], form: ImageForm | None = None
 ) -> Iterator[tuple[int, Replay]]:

@@ -158,17 +158,16 @@ def _check_alike(
     timings = {"read_s": round(read_s, 3), "check_s": round(monotonic() - began, 3)}
     found = _by_run(rows)
     del rows
-    cited = cited_among(
-        spark,
-        helds,
-        {
-            name: named_by(_judged(wanted[name], plugins, broken, options, held, found))
-            for name, held in zip(wanted, helds, strict=True)
-            if name in found and _has_findings(found[name])
-        },
-    )
+    known = {
+        name: _judged(wanted[name], plugins, broken, options, held, found)
+        for name, held in zip(wanted, helds, strict=True)
+        if name in found and _has_findings(found[name])
+    }
+    cited = cited_among(spark, helds, {name: named_by(each) for name, each in known.items()})
     for run, held in runs:
-        judged = _judged(wanted[run.info.run], plugins, broken, options, held, found)
+        judged = known.pop(run.info.run, None)
+        if judged is None:
+            judged = _judged(wanted[run.info.run], plugins, broken, options, held, found)
         if ended_early := run.info.plan.get("ended_early"):
             note = f"the framework itself failed: {ended_early}"
             judged.append(failed_result(WHOLE, "The run came to its end", note))
