@@ -228,7 +228,7 @@ DEFECTS: Final[Mapping[str, Defect]] = {
         promise="KIP-631: brokers follow the metadata log, which has one order",
         workload="topics",
         time_limit_s=10,
-        found_by=frozenset({"metadata-answers"}),
+        found_by=frozenset({"metadata-cache"}),
     ),
     "ignore-generation": Defect(
         breaks="commits of a group's earlier generations are taken",
