@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Final, TypeVar
 
 import tenacity
@@ -23,7 +24,7 @@ T = TypeVar("T")
 BARRIER_TIMEOUT_S: Final = 180.0
 """Nodes that live may still be starting: six JVMs took 80 s beside thirty other processes."""
 LOOK_S: Final = 10.0
-"""A cluster that has not settled by then is looked at: maybe nobody is left who could."""
+"""So often a cluster that has not settled is looked at: maybe nobody is left who could."""
 
 
 def on_all(cluster: Cluster, action: Callable[[str], T]) -> dict[str, T]:
@@ -80,13 +81,13 @@ def cluster_of(
 
 def _barrier(cluster: Cluster, stop: Callable[[], bool]) -> str | None:
     """None once all nodes serve and agree; else why they never will."""
-    missing = await_settled(cluster, LOOK_S, stop)
-    if missing is None or stop():
-        return missing
-    if ended := [node for node in cluster.nodes if not cluster.is_running(node)]:
-        return f"{', '.join(ended)} ended at the start"
-    missing = await_settled(cluster, BARRIER_TIMEOUT_S - LOOK_S, stop)
-    return missing and f"the cluster did not settle in {BARRIER_TIMEOUT_S:.0f} s: {missing}"
+    deadline = monotonic() + BARRIER_TIMEOUT_S
+    while (missing := await_settled(cluster, LOOK_S, stop)) is not None and not stop():
+        if ended := [node for node in cluster.nodes if not cluster.is_running(node)]:
+            return f"{', '.join(ended)} ended at the start"
+        if monotonic() >= deadline:
+            return f"the cluster did not settle in {BARRIER_TIMEOUT_S:.0f} s: {missing}"
+    return missing
 
 
 def stop_all(cluster: Cluster) -> None:

@@ -105,6 +105,16 @@ def test_a_node_that_ended_is_not_waited_for(tmp_path: Path) -> None:
     assert ended == {"pid": 7, "ended": True, "exit_code": 3}
 
 
+def test_a_node_that_ends_later_is_not_waited_for_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A JVM takes its time to start, and to end: the first look may see all of them alive."""
+    looks = iter((True, True, False))
+    monkeypatch.setattr(Host, "alive", lambda host, pid: host._alive or next(looks, False))
+    assert failure(["n2"], tmp_path).startswith("n2 ended at the start")
+    assert not list(looks)
+
+
 def test_nodes_that_live_have_their_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clusters, "BARRIER_TIMEOUT_S", 1.0)
     assert "did not settle in 1 s: nobody answers" in failure([], tmp_path)
