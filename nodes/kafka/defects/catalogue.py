@@ -113,6 +113,7 @@ DEFECTS: Final[Mapping[str, Defect]] = {
         workload="topics",
         nemesis="kill:target=leader,interval=3",
         cluster="5",
+        time_limit_s=25,
         found_by=frozenset({"one-leader-per-epoch", "log-matching", "observed-cluster"}),
     ),
     "ignore-broker-epoch": Defect(
