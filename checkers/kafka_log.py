@@ -22,6 +22,7 @@ from checkers.logs.judge import NAME, judge
 from checkers.logs.model import SUMMARY
 from checkers.logs.rows import FS, SINGLE, SUBSCRIPTIONS, TRANSACTIONS, Kind, rows
 from framework.checking.keyed import OUTCOME_ARROW, Outcome, outcome_row
+from framework.checking.operations import chosen_operations
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.history.reader import operations_of
@@ -113,7 +114,7 @@ def without_joins(operations: pa.Table, forgetful: Sequence[str]) -> pa.Table:
 def with_injections(tables: Tables) -> DataFrame:
     """What runs are judged by: operations, and each injection as a row that goes where they go."""
     injections = tables.faults.selectExpr("run", f"'{INJECTED}' as f", "entries as value")
-    operations = tables.operations.where(f"f in {LOOKED_AT}")
+    operations = chosen_operations(tables, LOOKED_AT)  # `by_log` makes objects, of all columns
     return operations.unionByName(injections, allowMissingColumns=True)
 
 

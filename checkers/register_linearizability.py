@@ -20,14 +20,14 @@ from checkers.linearizability.encoding.encode import Keyed
 from checkers.linearizability.encoding.models import REGISTER
 from checkers.linearizability.encoding.texts import NULL
 from checkers.linearizability.evidence.describe import describe_operation, operation_of
-from checkers.linearizability.kernel import Patience, judge_key, outcomes
+from checkers.linearizability.kernel import COLUMNS, Patience, judge_key, outcomes
 from framework.checking.keyed import Outcome, SearchOptions, keyed_tables
 from framework.checking.live import operations_table
+from framework.checking.operations import chosen_operations
 from framework.history.event import Json
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, Clause, DataFrame, Finding, RunData, Tables
 
-_NAMES: Final = ", ".join(f"'{f}'" for f in REGISTER.fs)
 _SAYS_NOTHING: Final = "f = 'cas' and type = 'fail' and get_json_object(ext, '$.asserts') is null"
 
 
@@ -61,7 +61,7 @@ class RegisterLinearizability:
         self.options = options or SearchOptions()
 
     def check(self, tables: Tables) -> DataFrame:
-        rows = tables.operations.where(f"f in ({_NAMES}) and key != 'null'")
+        rows = chosen_operations(tables, REGISTER.fs, COLUMNS).where("key != 'null'")
         return keyed_tables(
             rows.where(f"not coalesce({_SAYS_NOTHING}, false)"),
             kernel=partial(check_registers, budget_s=self.options.budget_s(tables.spark)),

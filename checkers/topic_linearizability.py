@@ -27,9 +27,10 @@ from checkers.linearizability.encoding.encode import Keyed, encode_keys
 from checkers.linearizability.encoding.models import KAFKA_TOPICS
 from checkers.linearizability.encoding.texts import ANY, NULL, numbered, shown_ids, strings
 from checkers.linearizability.evidence.describe import describe_operation, operation_of
-from checkers.linearizability.kernel import Patience, judge_key, outcomes
+from checkers.linearizability.kernel import COLUMNS, Patience, judge_key, outcomes
 from framework.checking.keyed import Outcome, Row, SearchOptions, judged, keyed_tables
 from framework.checking.live import operations_table
+from framework.checking.operations import chosen_operations
 from framework.history.columns import OPERATIONS
 from framework.history.event import Json
 from framework.history.pairing import Operation
@@ -67,9 +68,9 @@ class TopicLinearizability:
         self.options = options or SearchOptions()
 
     def check(self, tables: Tables) -> DataFrame:
-        names = ", ".join(f"'{f}'" for f in KAFKA_TOPICS.fs)
+        rows = chosen_operations(tables, KAFKA_TOPICS.fs, COLUMNS)
         return keyed_tables(
-            tables.operations.where(f"f in ({names}) and key != 'null'"),
+            rows.where("key != 'null'"),
             kernel=partial(check_names, budget_s=self.options.budget_s(tables.spark)),
         )
 

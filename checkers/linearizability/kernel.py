@@ -34,6 +34,12 @@ EXPLAIN_ALL_S: Final = 120.0
 are short."""
 
 
+COLUMNS: Final = (
+    *("index", "end", "process", "f", "key", "value", "type", "result"),
+    *("error_code", "ext"),
+)
+"""What is read of operations, beside their runs: to decide keys, and to tell of them in words."""
+
 Judge: TypeAlias = Callable[[pa.Table, Keyed, Decision | None], Outcome]
 """Of one key of a table, perhaps decided already."""
 Name: TypeAlias = tuple[str, str]

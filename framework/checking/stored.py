@@ -259,14 +259,15 @@ def tables(spark: SparkSession, runs: Sequence[Held]) -> Tables:
     reached = within_reach(
         spark, [*(run.place for run in runs), *(part for run in runs for part in run.parts())]
     )
-    places, parts = reached[: len(runs)], reached[len(runs) :]
+    places, of_parts = reached[: len(runs)], Runs(spark, reached[len(runs) :])
     return Tables(
         spark=spark,
         runs=[run.info for run in runs],
-        operations=Runs(spark, parts).map(operation_rows, OPERATIONS),
+        operations=of_parts.map(operation_rows, OPERATIONS),
         nemesis=Runs(spark, places).map(nemesis_rows, NEMESIS),
         faults=Runs(spark, places).map(fault_rows, FAULTS),
         each=Runs(spark, places),
+        operation_reads=of_parts,
         parts=max((run.evidence_parts for run in runs), default=1),
         operation_parts=max((len(run.parts()) for run in runs), default=1),
     )
@@ -281,7 +282,7 @@ def cited_among(
         return {}
 
     def chosen(run: RunData) -> Iterator[Table]:
-        return (_of_run(run, table) for table in cited_rows(run, indices[run.run]))
+        return (of_run(run, table) for table in cited_rows(run, indices[run.run]))
 
     found = Runs(spark, within_reach(spark, places)).map(chosen, OPERATIONS).toArrow()
     named = zip(found.column("run").to_pylist(), operations_of(found), strict=True)
@@ -309,20 +310,21 @@ _PARTITION_ROWS: Final = 1 << 18
 
 def operation_rows(run: RunData) -> Iterator[Table]:
     """Rows of `Tables.operations`."""
-    yield _of_run(run, process_texts(run.operations))
+    yield of_run(run, process_texts(run.operations))
 
 
 def nemesis_rows(run: RunData) -> Iterator[Table]:
     """Rows of `Tables.nemesis`."""
-    yield _of_run(run, run.nemesis)
+    yield of_run(run, run.nemesis)
 
 
 def fault_rows(run: RunData) -> Iterator[Table]:
     """Rows of `Tables.faults`."""
-    yield _of_run(run, run.faults)
+    yield of_run(run, run.faults)
 
 
-def _of_run(run: RunData, table: Table) -> Table:
+def of_run(run: RunData, table: Table) -> Table:
+    """The rows with a column that says which run they are of."""
     column = pa.repeat(pa.scalar(run.run, pa.string()), len(table))
     if "run" in table.column_names:
         return table.set_column(table.column_names.index("run"), "run", column)

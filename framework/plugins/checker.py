@@ -187,6 +187,9 @@ class Tables:
     faults: DataFrame
     each: EachRun
     """The same, and the typed evidence, run by run."""
+    operation_reads: EachRun | None = None
+    """From where `operations` come, a part of a run at a time, for checkers that need some of them
+    (`framework.checking.operations`); None: they are in memory."""
     parts: int = 1
     """So many, of each run, are judged apart by a rule that can be cut."""
     operation_parts: int = 1

@@ -4,7 +4,7 @@ The KIP-631 draft's names are used where it has some (`controller.listeners`,
 `controller.connect`, `controller.id`, `broker.id`), Kafka's elsewhere.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -179,34 +179,9 @@ def from_settings(settings: Mapping[str, str]) -> Config:
     """Check settings and make a `Config`. Raises `ConfigError`."""
     roles = _roles(settings)
     protocols = protocol_map(settings)
-    listeners = endpoints(settings, "listeners", protocols)
     control_names = _names(settings.get("controller.listeners", ""))
-    if "controller" in roles and not control_names:
-        raise ConfigError("controller.listeners is missing: a controller needs a listener's name")
-    for name in control_names:
-        if "controller" in roles and name not in {each.name for each in listeners}:
-            raise ConfigError(f"controller.listeners names {name}, which listeners does not have")
-    control = tuple(each for each in listeners if each.name in control_names)
-    client = tuple(each for each in listeners if each.name not in control_names)
-    if control and "controller" not in roles:
-        raise ConfigError(
-            f"listener {control[0].name} is the controllers', but process.roles has no controller"
-        )
-    if "broker" in roles and not client:
-        raise ConfigError("listeners has no listener for clients: a broker needs one")
-    if "broker" not in roles and client:
-        raise ConfigError(
-            f"listener {client[0].name} is for clients, but process.roles has no broker"
-        )
-    advertised = endpoints(settings, "advertised.listeners", protocols) or client
-    for each in advertised:
-        if each.name not in {known.name for known in listeners}:
-            raise ConfigError(f"advertised.listeners names {each.name}, which is no listener")
-        if each.host in ANY_ADDRESS:
-            raise ConfigError(
-                f"advertised.listeners: {each.name} needs an address that clients can reach, "
-                f"not {each.host!r}"
-            )
+    control, client = _listeners(settings, roles, protocols, control_names)
+    advertised = _advertised(settings, protocols, control, client)
     broker_id = _id(settings, "broker.id") if "broker" in roles else None
     controller_id = _id(settings, "controller.id") if "controller" in roles else None
     known = voters(settings)
@@ -223,7 +198,7 @@ def from_settings(settings: Mapping[str, str]) -> Config:
         voters=known,
         client_listeners=client,
         controller_listeners=control,
-        advertised=tuple(each for each in advertised if each.name not in control_names),
+        advertised=advertised,
         timing=timing(settings),
         seed=_integer(settings, "random.seed", 0, 2**63 - 1, 0),
         max_fetch_records=_integer(settings, "metadata.max.fetch.records", 1, 10**9, 10_000),
@@ -248,6 +223,54 @@ def from_settings(settings: Mapping[str, str]) -> Config:
     )
     _check_security(config)
     return config
+
+
+def _listeners(
+    settings: Mapping[str, str],
+    roles: Collection[str],
+    protocols: Mapping[str, str],
+    control_names: Collection[str],
+) -> tuple[tuple[Endpoint, ...], tuple[Endpoint, ...]]:
+    """The controllers', and those for clients: each role has its own, and no others have any."""
+    listeners = endpoints(settings, "listeners", protocols)
+    if "controller" in roles and not control_names:
+        raise ConfigError("controller.listeners is missing: a controller needs a listener's name")
+    for name in control_names:
+        if "controller" in roles and name not in {each.name for each in listeners}:
+            raise ConfigError(f"controller.listeners names {name}, which listeners does not have")
+    control = tuple(each for each in listeners if each.name in control_names)
+    client = tuple(each for each in listeners if each.name not in control_names)
+    if control and "controller" not in roles:
+        raise ConfigError(
+            f"listener {control[0].name} is the controllers', but process.roles has no controller"
+        )
+    if "broker" in roles and not client:
+        raise ConfigError("listeners has no listener for clients: a broker needs one")
+    if "broker" not in roles and client:
+        raise ConfigError(
+            f"listener {client[0].name} is for clients, but process.roles has no broker"
+        )
+    return control, client
+
+
+def _advertised(
+    settings: Mapping[str, str],
+    protocols: Mapping[str, str],
+    control: Sequence[Endpoint],
+    client: Sequence[Endpoint],
+) -> tuple[Endpoint, ...]:
+    """Where clients find the node's listeners for them."""
+    advertised = endpoints(settings, "advertised.listeners", protocols) or client
+    for each in advertised:
+        if each.name not in {known.name for known in (*control, *client)}:
+            raise ConfigError(f"advertised.listeners names {each.name}, which is no listener")
+        if each.host in ANY_ADDRESS:
+            raise ConfigError(
+                f"advertised.listeners: {each.name} needs an address that clients can reach, "
+                f"not {each.host!r}"
+            )
+    of_controllers = {each.name for each in control}
+    return tuple(each for each in advertised if each.name not in of_controllers)
 
 
 def _roles(settings: Mapping[str, str]) -> frozenset[str]:

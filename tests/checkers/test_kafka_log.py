@@ -166,7 +166,7 @@ class Frame:
     def same(self, *_: Any, **__: Any) -> "Frame":
         return self
 
-    selectExpr = distinct = hint = join = groupBy = unionByName = same
+    select = selectExpr = distinct = hint = join = groupBy = unionByName = same
 
     def applyInArrow(self, judge: Any, schema: str) -> "Frame":
         self.judge = judge

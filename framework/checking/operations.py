@@ -1,0 +1,43 @@
+"""What checkers that judge by key, and not whole runs, are given of runs' operations.
+
+Spark cannot see what of a table of ours a query needs: rows come from tasks of Python's, and each
+goes through the JVM to the task that judges its key. So such a checker says which kinds of
+operations it looks at, and which columns: no others are read of a sealed run, nor handed to the
+JVM. A column that it did not name is not there, and asking for it is an error.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from framework.checking.reading import rows_of
+from framework.checking.stored import of_run
+from framework.history.assemble import process_texts
+from framework.history.columns import OPERATIONS
+from framework.plugins.checker import DataFrame, RunData, Table, Tables
+
+COLUMNS: Final = tuple(name for name in OPERATIONS.names if name != "run")
+"""All that there are."""
+
+
+def chosen_operations(
+    tables: Tables, fs: Collection[str], columns: Sequence[str] = COLUMNS
+) -> DataFrame:
+    """Of `tables.operations` those of these kinds, with `run` and these columns."""
+    names = ["run", *columns]
+    if tables.operation_reads is None:
+        kinds = ", ".join(f"'{f}'" for f in fs)
+        return tables.operations.where(f"f in ({kinds})").select(*names)
+    schema = pa.schema([OPERATIONS.field(name) for name in names])
+    return tables.operation_reads.map(partial(_chosen, tuple(fs), tuple(columns)), schema)
+
+
+def _chosen(fs: Collection[str], columns: Sequence[str], run: RunData) -> Iterator[Table]:
+    """A row group at a time; of one without any such operation no more than that is read."""
+    for piece in rows_of(run).pieces:
+        wanted = pc.is_in(piece.read(["f"]).column("f"), value_set=pa.array(fs))
+        if pc.any(wanted).as_py():
+            yield of_run(run, process_texts(piece.read(columns).filter(wanted)))
