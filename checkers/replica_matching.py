@@ -151,9 +151,10 @@ def _final(events: RunEvents, lives: TopicLives) -> Mapping[Partition, Sequence[
     """Fetches of the final phase that were answered."""
     found: dict[Partition, list[Operation]] = defaultdict(list)
     for each in events.operations:
-        key = _partition(each, lives) if each.f == "fetch" and each.phase == "final" else None
-        if key is not None and each.ok and isinstance(each.result, dict):
-            found[key].append(each)
+        if each.f == "fetch" and each.phase == "final" and isinstance(each.result, dict):
+            key = _partition(each, lives)
+            if key is not None:
+                found[key].append(each)
     return found
 
 
