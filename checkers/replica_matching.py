@@ -148,13 +148,12 @@ def replica_matching(events: RunEvents) -> Outcome:
 
 
 def _final(events: RunEvents, lives: TopicLives) -> Mapping[Partition, Sequence[Operation]]:
-    """Fetches of the final phase that were answered."""
+    """Fetches of the final phase that were answered: of others no topic is known."""
     found: dict[Partition, list[Operation]] = defaultdict(list)
     for each in events.operations:
-        if each.f == "fetch" and each.phase == "final" and isinstance(each.result, dict):
-            key = _partition(each, lives)
-            if key is not None:
-                found[key].append(each)
+        key = _partition(each, lives) if each.f == "fetch" and each.phase == "final" else None
+        if key is not None:
+            found[key].append(each)
     return found
 
 
