@@ -596,6 +596,32 @@ def test_a_broker_may_stay_behind_where_the_cluster_never_settled() -> None:
     assert not asked_is_made(replace(story.run_events(), nemesis=[])).findings
 
 
+def test_levels_that_only_rise_are_not_held_against_the_log() -> None:
+    for clause in ("levels-made", "levels-told"):
+        assert why_none(leveled(), clause) == "no level of a feature may fall"
+
+
+def test_levels_of_a_system_that_shows_no_log_are_not_held_against_it() -> None:
+    story = lowered()
+    story.plan = {**story.plan, "capabilities": ["lowered-feature-levels"]}
+    for clause in ("levels-made", "levels-told"):
+        assert why_none(story, clause).startswith("by its plan the system gives no evidence")
+
+
+@pytest.mark.parametrize(("granted", "is_few"), [(1, True), (2, False)])
+def test_of_few_granted_levels_little_can_be_told(granted: int, is_few: bool) -> None:
+    """Where more were granted and no broker told of one, something was missed."""
+    story = clean(begins=begun)
+    story.plan = {**story.plan, "capabilities": FALL}
+    for _ in range(granted):
+        asked = asks_level(story, 2, ends=False)
+        story.feature("g", 2)
+        story.complete(asked, "ok")
+    told = clause_of(judged(story), "levels-told")
+    assert told.verdict is (None if is_few else Verdict.UNKNOWN)
+    assert told.note.startswith("hardly a level of a feature was granted") == is_few
+
+
 def test_a_level_that_the_cluster_began_with_needs_no_record() -> None:
     story = clean(begins=begun)
     story.plan = {**story.plan, "capabilities": FALL}
@@ -2203,7 +2229,7 @@ def test_a_process_that_was_killed_begins_anew() -> None:
     story.inject(fault="kill", lasts_ms=20, victims={"c2": []})
     told(story, "d", "c2", None)
     told(story, "d", "c2", {"retention.ms": "60000"})
-    assert_valid(asked_is_made(story.run_events()))
+    assert_valid(AskedIsMade().check_run(story.run_events()))
 
 
 def test_dry_runs_that_overlap_have_no_order() -> None:
@@ -2231,16 +2257,38 @@ def test_a_create_of_unknown_fate_may_have_made_it() -> None:
 
 
 @pytest.mark.parametrize("clause", TRIED)
-def test_nobody_tried_anything(clause: str) -> None:
-    assert "hardly" in why_none(clean(), clause)
+@pytest.mark.parametrize("asked", [0, 9])
+def test_nobody_tried_anything(clause: str, asked: int) -> None:
+    """Or not often."""
+    assert "hardly" in why_none(tried_in_vain(asked), clause)
 
 
 @pytest.mark.parametrize("clause", TRIED)
 def test_who_is_told_nothing_though_it_asks_often_knows_nothing(clause: str) -> None:
+    assert clause_of(judged(tried_in_vain(10)), clause).verdict is Verdict.UNKNOWN
+
+
+def tried_in_vain(times: int) -> LogStory:
     story = clean()
-    for _ in range(10):
+    for _ in range(times):
         tries(story, "t", "c1", type="fail", error="CLIENT_TIMED_OUT")
-    assert clause_of(judged(story), clause).verdict is Verdict.UNKNOWN
+    return story
+
+
+def test_a_system_without_a_log_has_none_to_try_creates_against() -> None:
+    story = tried_in_vain(10)
+    story.plan = {**story.plan, "capabilities": []}
+    for clause in TRIED:
+        assert why_none(story, clause).startswith("by its plan the system gives no evidence")
+
+
+def test_who_shows_a_topic_that_was_only_tried_is_a_witness() -> None:
+    """Beside the first five that tried."""
+    story = clean()
+    tried_ = [tries(story, "never", exists=False) for _ in range(7)]
+    read = story.op("metadata", "never", None, topic(*MADE, topic_id=NOT_ASKED))
+    (found,) = asked_is_made(story.run_events()).findings
+    assert list(found.operations) == [each.index for each in [*tried_[:5], read]]
 
 
 @pytest.mark.parametrize("look", ["describe", "follow", "metadata"])

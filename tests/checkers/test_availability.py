@@ -230,6 +230,25 @@ def test_figures_of_a_fault_are_of_writes_that_began_in_it_and_behind_it() -> No
     assert figures["elections_in_faults"] == 0
 
 
+@pytest.mark.parametrize("is_fault", [False, True])
+def test_a_node_need_not_answer_while_a_fault_holds_another(is_fault: bool) -> None:
+    """Of whom it may have to wait."""
+    story = peaceful()
+
+    def asked() -> None:
+        for _ in range(70):
+            story.wait(240)
+            story.op("read", "t", node="b1")
+            story.op("read", "t", type="fail", error="CLIENT_TIMED_OUT", node="b2")
+
+    if is_fault:
+        fault(story, asked, victims={"b3": {}})
+    else:
+        asked()
+    found = [each.message for each in availability(story.run_events()).findings]
+    assert any("b2 answered nobody" in each for each in found) != is_fault
+
+
 @pytest.mark.parametrize("code", ["CLIENT_TIMED_OUT", "CONNECTION_FAILED", "CONNECTION_LOST"])
 def test_codes_that_no_node_gives(code: str) -> None:
     story = peaceful()

@@ -511,6 +511,31 @@ def test_shrinking_may_begin_a_leader_epoch_where_the_system_says_so(
         assert_invalid(outcome, "nobody asked")
 
 
+@pytest.mark.parametrize(("epoch", "judged"), [(3, 3), (2, 2)])
+def test_shrinking_in_a_later_leader_epoch_is_judged_as_in_the_first(
+    epoch: int, judged: int
+) -> None:
+    """One with which the leader epoch goes back is no request that was taken up."""
+    story = clean()
+    partition_of_a_synthetic_broker(story)
+    story.isr([4, 5, 6], 4, topic_id=THIRD, leader_epoch=3)
+    story.isr([4, 5], 4, topic_id=THIRD, leader_epoch=epoch)
+    assert effects_once(story.run_events()).figures["members_taken_away"] == judged
+
+
+def test_another_leader_need_not_have_asked_where_shrinking_begins_an_epoch() -> None:
+    """Of two brokers that clients play."""
+    story = clean()
+    story.plan["capabilities"] = [SHRINKING_RAISES]
+    partition_of_a_synthetic_broker(story)
+    asked = change(9, [5], topic_id=THIRD, broker_id=5)
+    story.op("alter-isr", "u/0", asked, type="fail", error="X")
+    story.isr([5, 6], 5, topic_id=THIRD)
+    outcome = effects_once(story.run_events())
+    assert_valid(outcome)
+    assert outcome.figures["members_taken_away"] == 2
+
+
 def test_a_member_leaves_from_the_first_time_on_that_it_asks() -> None:
     story = clean()
     partition_of_a_synthetic_broker(story)

@@ -224,6 +224,7 @@ def test_what_all_never_acknowledge_is_no_want_of_occasion(
     tries: int, more: dict[str, Any], count: int | None
 ) -> None:
     story = short()
+    story.op("fetch", "t/0", {"acks": "all"}, {"topic_id": TOPIC}, node="b1")
     for _ in range(tries):
         produce(story, **{"type": "info", **more})
     found, findings = judged(story)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.pandas.types import from_arrow_schema
-from test_power_losses import lost
+from test_power_losses import injected, lost
 
 from benchmarks.kafka_log import table as numbered
 from benchmarks.kafka_log import write
@@ -223,6 +223,18 @@ def test_what_a_run_lost_with_its_power_is_excused_by_its_own_ledger(
         for run in {row["run"] for row in found}
     }
     assert worst_of == {"cut": Verdict.VALID, "other": Verdict.INVALID, "odd": Verdict.UNKNOWN}
+
+
+def test_of_two_runs_the_one_that_lost_its_power_is_taken_apart() -> None:
+    """Without a topic that was deleted."""
+    story, columns = lost(), Columns(OPERATIONS)
+    for run in ("cut", "other"):
+        for operation in story.operations:
+            add_operation(columns, run, operation)
+    apart = by_log(pa.concat_tables([columns.table(), injected("cut", story.faults)]))
+    keys = {(row["run"], json.loads(row["key"])) for row in apart.to_pylist() if row["key"]}
+    assert {("cut", "t/0 until power 3"), ("other", "t/0")} <= keys
+    assert ("other", "t/0 until power 3") not in keys
 
 
 def joined(process: int, member: str) -> Events:

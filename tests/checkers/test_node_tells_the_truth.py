@@ -791,6 +791,14 @@ def test_dry_run_of_what_there_is_was_refused() -> None:
     assert_not_accused(judged(story))
 
 
+def test_an_answer_to_a_dry_run_that_says_nothing_more_is_one() -> None:
+    story = complete()
+    story.op("dry-create", "t", {}, None, node="b1")
+    assert_invalid(judged(story), "answers to create by b1")
+    story.serve("b1", "CreateTopics", topic="t")
+    assert_not_accused(judged(story))
+
+
 def test_observer_that_was_shown_no_end_may_have_been_refused() -> None:
     story = complete()
     story.serve("b1", "ListOffsets", code=6, topic="t")

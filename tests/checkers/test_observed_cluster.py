@@ -405,6 +405,18 @@ def a_dead_broker_leads_by_metadata(story: Asked) -> None:
     ended(story)
 
 
+def test_where_no_broker_dies_none_can_be_listed_though_it_is_dead() -> None:
+    """A controller is, for long."""
+    story = Asked()
+    story.rounds(3)
+    with story.fault("kill", ends_processes=True, victims={"c3": {}}):
+        story.dead.add("c3")
+        story.rounds(12)
+    story.dead.clear()
+    ended(story)
+    assert clause_of(judged(CHECKER, story), "dead-unlisted").verdict is None
+
+
 def test_what_dead_brokers_led_may_be_shown_until_they_must_be_missed() -> None:
     """And after that once; one that does not lead is a replica all the while."""
     story = begun()
@@ -759,6 +771,22 @@ def a_node_is_silent_under_faults_of_another_and_between_them(story: Asked) -> N
 def a_node_is_silent_between_its_own_faults(story: Asked) -> None:
     """8 s after each, of which half counts."""
     spells(story, 4, between=5, victims={"c3": {}})
+
+
+@PLANTED.violation("c3 answered nothing", "20 questions", on=Asked)
+def a_node_is_silent_each_time_that_another_one_starts(story: Asked) -> None:
+    """That need not take it any time."""
+    spells(story, 4, between=5, ends_processes=True)
+
+
+@PLANTED.violation("g301a answered nothing", "9 questions", on=Asked)
+def a_node_that_the_plan_does_not_have_is_silent_in_peace(story: Asked) -> None:
+    """Whatever it is asked."""
+    story.rounds(2)
+    for _ in range(9):
+        story.ask("g301a", "describe-cluster", type="fail", error=CLIENT_TIMED_OUT)
+        story.wait(2000)
+    ended(story)
 
 
 @PLANTED.violation("c3 answered nothing", "10 questions", on=Asked)

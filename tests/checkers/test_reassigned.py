@@ -1,5 +1,6 @@
 """Other replicas of partitions: wishes, goals in the log, and the end (`folds/reassigned.py`)."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from checkers.folds.reassigned import (
     misplaced,
     still_moving,
     unasked,
+    undone,
     ungranted,
     wanted_by,
     wishes_of,
@@ -249,3 +251,36 @@ def test_only_answers_of_the_end_tell_of_it(more: dict[str, Any]) -> None:
 def test_a_wish_is_its_operation_and_goal() -> None:
     asked = wished(0, [3, 1])
     assert wishes_of([asked]) == {KEY: [Wish(asked, (3, 1))]}
+
+
+# --- cancels in the log -------------------------------------------------------------------
+
+GROWS: Final = made(1, 2, 3, version=1, adding=[3])
+SHRINKS: Final = made(1, 2, version=1, removing=[2])
+
+
+@pytest.mark.parametrize(
+    ("records", "times"),
+    [
+        ([UNDER_WAY, BACK], 1),
+        ([GROWS, BACK], 1),
+        ([SHRINKS, BACK], 1),
+        ([UNDER_WAY, BACK, GROWS, BACK], 2),
+        ([UNDER_WAY, DONE], 0),
+        ([UNDER_WAY, SHRINKS], 0),
+        ([UNDER_WAY, SHRINKS, BACK], 1),
+        ([BACK], 0),
+        ([DONE, DONE], 0),
+    ],
+)
+def test_a_move_is_undone_where_it_ends_with_the_replicas_from_before_it(
+    records: Sequence[Change], times: int
+) -> None:
+    """One that adds, takes away, or both; not where it goes on to take away what it did not add,
+    nor where nothing was under way."""
+    assert undone(log_of(topic(), FIRST, *records)) == Counter({KEY: times})
+
+
+def test_partitions_of_topics_that_the_log_does_not_have_are_passed_over() -> None:
+    elsewhere = made(1, 2, version=0, topic_id="U")
+    assert undone(log_of(elsewhere, topic(), FIRST, UNDER_WAY, BACK)) == Counter({KEY: 1})

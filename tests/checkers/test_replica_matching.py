@@ -464,6 +464,19 @@ def test_high_watermarks_that_may_be_above_their_leaders(
     assert WATERMARKS.name not in accused(story)
 
 
+def test_a_leaders_last_fetch_is_the_last_one_that_told_a_high_watermark() -> None:
+    """What it answers to others of the end tells none, nor does a fetch that was not answered, nor
+    one of a topic that nobody knows."""
+    story = marked()
+    answer = {"offset": 6, "leader_epoch": 1, "topic_id": TOPIC}
+    story.op("list-offsets", "t/0", {"at": "latest"}, answer, node="b2")
+    story.op("fetch", "t/0", {"from": 0}, type="info", error="CLIENT_TIMED_OUT", node="b2")
+    fetched = {"records": [], "high_watermark": 9, "leader_epoch": 1}
+    story.op("fetch", "gone/0", {"from": 0}, fetched, node="b2")
+    assert_clean(story)
+    assert counts(story)["followers-watermarks"] == 2
+
+
 def test_who_lost_power_may_have_gone_back_behind_its_followers() -> None:
     story = marked()
     mark(story, "b1", 7)
@@ -563,6 +576,15 @@ def epoch_file_that_is_empty(story: Story) -> None:
 def epoch_file_beside_a_node_that_has_none(story: Story) -> None:
     lies(story, "b1", 6)
     lies(story, "b2", 6, epochs=((9, 0),))
+
+
+def test_all_may_be_removed_of_a_partition_of_whose_topic_nobody_knows_the_name() -> None:
+    """So that no epoch of its batches need be written down."""
+    story = unread()
+    lies(story, "b2", 6, epochs=((1, 4),))
+    assert not accused(story)
+    read(story, "b1", "b2")
+    assert accused(story) == {"epochs-written-down"}
 
 
 def test_of_a_log_whose_epochs_are_wrong_one_batch_is_told() -> None:
@@ -825,6 +847,11 @@ def shown_to_the_observer(*isr: str) -> Story:
 def test_who_is_in_sync_the_metadata_log_tells_where_clients_cannot_read_it() -> None:
     assert_clean(shown_to_the_observer())
     assert counts(shown_to_the_observer())["same-batches"] == 6
+    story = shown_to_the_observer()
+    fetch(story, 6, 0, "b1")
+    for node in ("b1", "b2"):
+        mark(story, node, 6)
+    assert counts(story)["followers-watermarks"] == 1
 
 
 @PLANTED.violation(
@@ -899,8 +926,10 @@ def test_answers_that_may_be_out_of_date_say_nothing_of_who_is_in_sync(
     story = shown_to_the_observer(*REPLICAS)
     change(story)
     assert_clean(story)
-    (same, *_) = judged(story).clauses
-    assert same.verdict is None and "no observer was told" in same.note
+    marks(story)
+    for each in judged(story).clauses:
+        if each.name in (SAME_BATCHES.name, WATERMARKS.name):
+            assert each.verdict is None and "no observer was told" in each.note
 
 
 def test_voters_whose_disks_were_not_collected_do_not_tell_who_is_in_sync() -> None:

@@ -317,6 +317,7 @@ def test_log_that_begins_just_above_its_first_record_lacks_that() -> None:
     story = clean()
     story.disks.begin("b2", 1, dropped=True)
     assert _of_beginnings(story) == ["the log of b2 begins at 1, where no snapshot of it ends"]
+    assert (snapshot_equivalence(story.run_events()).clauses or {})["log-starts"] == 3
 
 
 def test_log_that_is_cut_once_more_was_in_use_and_is_not_dropped() -> None:

@@ -1162,10 +1162,22 @@ def test_refused_members_are_enough_where_there_are_two_of_each_kind() -> None:
 
 def test_clients_who_sent_few_gave_little_occasion() -> None:
     assert fit_members(refused_members(played(), times=1)) == (None, 0)
-    one_kind = played()
-    for _ in range(5):
-        takes_in(one_kind, 15, 6, type="fail", error="INELIGIBLE_REPLICA")
-    assert fit_members(one_kind)[0] is None
+    for broker, epoch in ((15, 6), (16, 9)):
+        one_kind = played()
+        for _ in range(5):
+            takes_in(one_kind, broker, epoch, type="fail", error="INELIGIBLE_REPLICA")
+        assert fit_members(one_kind)[0] is None
+
+
+@pytest.mark.parametrize(("broker", "epoch", "more"), [(15, 6, 0), (16, 9, 0), (15, 8, 1)])
+def test_a_zombie_that_is_refused_for_a_member_was_not_refused_as_one(
+    broker: int, epoch: int, more: int
+) -> None:
+    """Of a former life, or out of service; one whose members are fit was."""
+    story = played()
+    before = clause_of(judged(ZombieFencing(), story), "refused").compared
+    takes_in(story, broker, epoch, zombie="paused", type="fail", error="INVALID_UPDATE_VERSION")
+    assert clause_of(judged(ZombieFencing(), story), "refused").compared == before + more
 
 
 @pytest.mark.parametrize(
