@@ -2,7 +2,7 @@
 node gives from a moment on, in ways in which a lying system could; once for each field of each
 answer and each way.
 
-    python -m benchmarks.falsified RUN ... [--samples 2] [--seed 1] [--only F] [--keep FILE]
+    python -m benchmarks.falsified RUN ... [--samples 2] [--seed 1] [--only F,...] [--keep FILE]
     python -m benchmarks.falsified --table FILE ...      # of what was kept
 
 RUN: folders of recorded runs, VALID as they are. No cluster, no Spark; a lie takes a second or so.
@@ -40,7 +40,7 @@ def row_of(system: str, trial: Trial) -> Mapping[str, Any]:
     }
 
 
-def rows(folder: Path, samples: int, seed: int, only: str) -> Iterator[Mapping[str, Any]]:
+def rows(folder: Path, samples: int, seed: int, only: Sequence[str]) -> Iterator[Mapping[str, Any]]:
     """What came of all lies in a run. Says which checkers cannot judge it: they find nothing."""
     run = Judged.of(folder)
     for name, result in run.clean().items():
@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("runs", nargs="*", type=Path, metavar="RUN")
     parser.add_argument("--samples", type=int, default=2, help="answers of each lie")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", metavar="F", help="operations of this kind")
+    parser.add_argument("--only", default="", metavar="F,...", help="of these kinds")
     parser.add_argument("--keep", type=Path, metavar="FILE")
     parser.add_argument("--table", nargs="+", type=Path, default=[], metavar="FILE")
     given = parser.parse_args(argv)
@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error("name a run, or what was kept of one")
     found = [json.loads(line) for path in given.table for line in path.read_text().splitlines()]
     for folder in given.runs:
-        for row in rows(folder, given.samples, given.seed, given.only):
+        for row in rows(folder, given.samples, given.seed, [*filter(None, given.only.split(","))]):
             found.append(row)
             if given.keep is not None:
                 with given.keep.open("a") as file:

@@ -60,8 +60,8 @@ BY_KEY: Final[Mapping[str, tuple[Sequence[str], Rows]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What became of a run: who finds it INVALID, by the names of checker and clause, who is
-    UNKNOWN, and who failed on it."""
+    """What became of a run: the first who finds it INVALID, by the names of checker and clauses;
+    where nobody does, who is UNKNOWN, and who failed on it."""
 
     invalid: frozenset[tuple[str, str]]
     unknown: frozenset[str] = frozenset()
@@ -82,6 +82,7 @@ class Judged:
         said = [each for each in events.evidence if each.source != EVENT]
         self._events = replace(events, evidence=said, rows=None)
         self._before: dict[str, CheckerResult] = {}
+        self._finders: list[str] = []
 
     @classmethod
     def of(cls, folder: Path) -> "Judged":
@@ -99,25 +100,28 @@ class Judged:
         return dict(sorted(found.items()))
 
     def judge(self, kind: Kind, replaced: Replaced) -> Judgement:
-        """By all that look at operations of this kind, and found nothing before."""
+        """By those that look at operations of this kind, until one finds what it did not before."""
         is_observed, f = kind
         events = replace(
             self._events,
             operations=[replaced.get(each.index, each) for each in self.operations],
             observations=[replaced.get(each.index, each) for each in self.observations],
         )
-        invalid, unknown, failed = set[tuple[str, str]](), set[str](), set[str]()
-        for name, checker in self._checkers.items():
-            if not _looks_at(checker, is_observed, f):
-                continue
+        unknown, failed = set[str](), set[str]()
+        for name in self._looking(is_observed, f):
             before = self._clean(name)
             result = self._result(name, events)
             if result.verdict is Verdict.INVALID and before.verdict is not Verdict.INVALID:
-                broken = {each.clause for each in result.findings}
-                invalid |= {(name, clause) for clause in broken}
-            elif result.verdict is Verdict.UNKNOWN and before.verdict is Verdict.VALID:
+                self._finders = [name, *(each for each in self._finders if each != name)]
+                return Judgement(frozenset((name, each.clause) for each in result.findings))
+            if result.verdict is Verdict.UNKNOWN and before.verdict is Verdict.VALID:
                 (failed if FAILED in result.note else unknown).add(name)
-        return Judgement(frozenset(invalid), frozenset(unknown), frozenset(failed))
+        return Judgement(frozenset(), frozenset(unknown), frozenset(failed))
+
+    def _looking(self, is_observed: bool, f: str) -> list[str]:
+        """Who looks at such operations; whoever found something last comes first."""
+        named = dict.fromkeys([*self._finders, *self._checkers])
+        return [name for name in named if _looks_at(self._checkers[name], is_observed, f)]
 
     def _clean(self, name: str) -> CheckerResult:
         """Of the run as it was recorded."""

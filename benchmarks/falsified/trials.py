@@ -45,12 +45,14 @@ class Trial:
     judgement: Judgement
 
 
-def tried(run: Judged, samples: int, seed: int, only: str = "") -> Iterator[Trial]:
-    """All trials of a run; `only`: those of one `f`."""
-    for kind, operations in run.kinds().items():
-        if only in ("", kind[1]):
-            for lie, replaced in _lies(kind, operations, samples, seed):
-                yield Trial(lie, sorted(replaced), run.judge(kind, replaced))
+def tried(run: Judged, samples: int, seed: int, only: Sequence[str] = ()) -> Iterator[Trial]:
+    """All trials of a run; `only`: those of these `f`, in that order."""
+    kinds = run.kinds()
+    for f in only or dict.fromkeys(f for _, f in kinds):
+        for kind in kinds:
+            if kind[1] == f:
+                for lie, replaced in _lies(kind, kinds[kind], samples, seed):
+                    yield Trial(lie, sorted(replaced), run.judge(kind, replaced))
 
 
 def _lies(
