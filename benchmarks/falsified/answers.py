@@ -4,7 +4,7 @@ A field is named as in `partitions[].isr[]`: `[]` is any member of a list. The m
 short lists, as `[offset, value]`, are records without names: `records[].0`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 Place: TypeAlias = tuple[str | int, ...]
@@ -15,28 +15,32 @@ _LONGEST_RECORD: Final = 3
 
 
 def places(answer: Any) -> Iterator[tuple[str, Place]]:
-    """Each value within an answer, itself too: the field that it is of, and where it stands."""
+    """Each value within an answer, itself too: the field that it is of, and where it stands. Of a
+    record its values alone: as a list it is as long as it is."""
     yield WHOLE, ()
     yield from _below(answer, "", (), False)
 
 
-def _below(value: Any, name: str, place: Place, is_member: bool) -> Iterator[tuple[str, Place]]:
-    steps: list[tuple[str, str | int, Any]] = []
+def _below(value: Any, name: str, place: Place, is_record: bool) -> Iterator[tuple[str, Place]]:
+    steps: Iterable[tuple[str, str | int, Any]] = ()
     if isinstance(value, Mapping):
         steps = [(f"{name}.{key}" if name else key, key, each) for key, each in value.items()]
     elif isinstance(value, list):
-        as_record = is_member and _is_record(value)
         steps = [
-            (f"{name}.{number}" if as_record else f"{name}[]", number, each)
+            (f"{name}.{number}" if is_record else f"{name}[]", number, each)
             for number, each in enumerate(value)
         ]
     for field, key, each in steps:
-        yield field, (*place, key)
-        yield from _below(each, field, (*place, key), isinstance(value, list))
+        as_record = isinstance(value, list) and _is_record(each)
+        if not as_record:
+            yield field, (*place, key)
+        yield from _below(each, field, (*place, key), as_record)
 
 
-def _is_record(value: Sequence[Any]) -> bool:
-    return len(value) <= _LONGEST_RECORD and not any(isinstance(e, list | dict) for e in value)
+def _is_record(value: Any) -> bool:
+    if not isinstance(value, list) or len(value) > _LONGEST_RECORD:
+        return False
+    return not any(isinstance(each, list | dict) for each in value)
 
 
 def at(answer: Any, place: Place) -> Any:

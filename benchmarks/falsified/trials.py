@@ -18,9 +18,14 @@ FROM_THEN_ON: Final = "from then on: "
 ECHOES: Final[Mapping[str, Collection[str]]] = {
     "produce": ("acks", "idempotent", "producer", "value"),
     "delete-records": ("before",),
-    "seek": ("consumer", "to"),
 }
 """Fields that a client notes of its own request: nobody answered them."""
+UNASKED: Final = ("seek",)
+"""Operations with which a client asks nobody."""
+LASTS: Final = frozenset(
+    ("earlier", "absent", "refused", "granted", "+1", "-1", "flipped", "nobody's")
+) | {"one missing", "one too many", "empty"}
+"""Lies that are also told in all that a node answers from a moment on."""
 _MOST_KNOWN: Final = 2_000
 """Values of a field that others may take: enough to draw from."""
 _MOST_TRIES: Final = 20
@@ -50,7 +55,7 @@ def tried(run: Judged, samples: int, seed: int, only: Sequence[str] = ()) -> Ite
     kinds = run.kinds()
     for f in only or dict.fromkeys(f for _, f in kinds):
         for kind in kinds:
-            if kind[1] == f:
+            if kind[1] == f and f not in UNASKED:
                 for lie, replaced in _lies(kind, kinds[kind], samples, seed):
                     yield Trial(lie, sorted(replaced), run.judge(kind, replaced))
 
@@ -153,6 +158,8 @@ def _lasting(
     lie: Lie, own: Sequence[Operation], chance: Random, telling: _Whole | _Field
 ) -> Iterator[tuple[Lie, Replaced]]:
     """In all that the node which answered most says from half of its answers on."""
+    if lie.change not in LASTS:
+        return
     nodes = Counter(str(each.node) for each in own)
     if not nodes:
         return
