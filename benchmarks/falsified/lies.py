@@ -36,7 +36,7 @@ def _flipped(value: Any, others: Sequence[Any], chance: Random) -> Any:
 
 
 def _anothers(value: Any, others: Sequence[Any], chance: Random) -> Any:
-    return _drawn((each for each in others if each != value and each is not None), chance)
+    return _drawn((each for each in others if each != value), chance)
 
 
 def _nobodys(value: Any, others: Sequence[Any], chance: Random) -> Any:
@@ -51,7 +51,7 @@ def _missing(value: Any, others: Sequence[Any], chance: Random) -> Any:
 
 def _too_many(value: Any, others: Sequence[Any], chance: Random) -> Any:
     """A member that another list has, or the number that follows."""
-    known = [each for other in others if other for each in other if each not in value]
+    known = [each for other in others for each in other or () if each not in value]
     if not known and value and all(type(each) is int for each in value):
         known = [max(value) + 1]
     return [*value, _drawn(known, chance)]

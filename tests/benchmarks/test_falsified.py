@@ -65,7 +65,8 @@ def test_one_place_is_changed_and_the_answer_stays() -> None:
     [
         (3, [3, 5], {"+1": 4, "-1": 2, "0": 0, "another's": 5}),
         (True, [], {"flipped": False}),
-        ("a", ["a", "b", None], {"another's": "b"}),
+        ("a", ["a", "b"], {"another's": "b"}),
+        (3, [3, None], {"another's": None}),
         (None, [None, 7], {"another's": 7}),
         ([1], [[1], [2]], {"one missing": [], "one too many": [1, 2], "one twice": [1, 1]}),
         ([1], [[1]], {"one too many": [1, 2], "empty": []}),
