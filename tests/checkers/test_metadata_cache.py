@@ -241,7 +241,7 @@ def a_topic_without_its_first_partition(story: Story) -> None:
     read(of_two(story), "v", shows_of(1), "b3")
 
 
-@PLANTED.violation("at none of its points: v has partitions []")
+@PLANTED.violation("at none of its points", "v is topic 4444", "v has partitions []")
 def a_topic_that_never_was_with_the_others_that_are(story: Story) -> None:
     read(of_two(story), "v", {"topic_id": W, "partitions": []}, "b3")
 
