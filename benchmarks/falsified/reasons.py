@@ -41,6 +41,7 @@ SOFTWARE: Final = "what a release supports: nobody changes it, and nothing else 
 NOT_MADE: Final = "the client makes both lists of the same records: no answer differs so"
 IN_THE_END: Final = "configurations are owed in the final reads alone: a cache may be late before"
 UNNAMED: Final = "of a feature that it does not name an answer is taken to say nothing: a gap"
+BETWEEN: Final = "so it is between two records that are written together; what lasts is found"
 REASONS: Final[Sequence[Reason]] = (
     Reason("*", "*", "*one twice", "a set with a member twice is the same set"),
     Reason("*", WHOLE, "*refused", "nobody promises that one request succeeds (availability)"),
@@ -91,6 +92,8 @@ REASONS: Final[Sequence[Reason]] = (
     Reason("describe-*", "brokers", "*", LISTED),
     Reason("describe-*", "brokers[].id", "*", LISTED),
     Reason("describe-*", "brokers[].*", "*", PLAYED),
+    Reason("metadata", "partitions", "empty", BETWEEN),
+    Reason("describe-topics", "topics[].partitions", "empty", BETWEEN),
     Reason("describe-topics", "others", "*", "how many topics are left out nobody else counts"),
     Reason("describe-controllers", "active", "*", ONCE),
     Reason("describe-controllers", "controllers", "*", LISTED),
