@@ -240,7 +240,13 @@ def _brokers(operation: Operation, listing: Mapping[int, Listing]) -> Iterator[S
 def _topic(name: str, shown: Mapping[str, Recorded], points: LogPoints) -> Iterator[Statement]:
     topic_id = shown["topic_id"]
     yield Statement(f"{name} is topic {topic_id}", points.topic(name, topic_id))
-    for each in shown.get("partitions") or ():
+    partitions = shown.get("partitions")
+    if partitions is not None:
+        numbers = {each["partition"] for each in partitions}
+        yield Statement(
+            f"{name} has partitions {sorted(numbers)}", points.partitions(topic_id, numbers)
+        )
+    for each in partitions or ():
         yield Statement(
             f"{name}/{each['partition']} has leader {each['leader']} in epoch "
             f"{each['leader_epoch']}, ISR {list(each['isr'])}",

@@ -223,7 +223,7 @@ def _of_ends(known: KnownPartition) -> Iterator[Finding]:
     _, there_again = undone(known.limits, known.deletes)
     yield from _told_by(DELETED, there_again)
     yield from _told_by(DELETED, half_done(known.operations))
-    fetches = (each.operation for each in known.fetches)
+    fetches = (each.operation for each in known.given_to_anybody)
     yield from _told_by(DELETED, given_all_the_same(fetches, known.deletes))
     if last is not None:
         yield from _beyond(known.acknowledged, known.read, last.end)

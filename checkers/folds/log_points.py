@@ -6,7 +6,7 @@ point behind it on, until another record says otherwise.
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -61,6 +61,8 @@ class Life:
     created: int
     going: int = NEVER_AGAIN
     gone: int = NEVER_AGAIN
+    partitions: list[tuple[int, int]] = field(default_factory=list)
+    """(point, number): from when on it has each, in the order of the log."""
 
 
 Brokers: TypeAlias = tuple[int, ...]
@@ -119,6 +121,8 @@ class LogPoints:
                     life = lives[record.topic_id]
                     life.going, life.gone = min(life.going, point), point
                 case PartitionState():
+                    if isinstance(record, PartitionCreated) and record.topic_id in lives:
+                        lives[record.topic_id].partitions.append((point, record.partition))
                     before = states[record.key][-1:]
                     states[record.key].append((point, _state(record, before)))
                 case _ if isinstance(record, OF_BROKERS):
@@ -135,6 +139,16 @@ class LogPoints:
     def there(self, name: str) -> Spans:
         """When there is a topic of that name."""
         return Spans.of((each.created, each.gone) for each in self._names.get(name, ()))
+
+    def partitions(self, topic_id: str, numbers: Set[int]) -> Spans:
+        """When the topic has these partitions and no others."""
+        life = self.lives.get(topic_id)
+        if life is None:
+            return NOWHERE
+        begins = [life.created, *(point for point, _ in life.partitions)]
+        spans = zip(begins, [*begins[1:], life.gone], strict=True)
+        made = [number for _, number in life.partitions]
+        return Spans.of(span for count, span in enumerate(spans) if numbers == set(made[:count]))
 
     def state(self, topic_id: str, shown: Mapping[str, Recorded]) -> Spans:
         """When a partition is as it is shown."""

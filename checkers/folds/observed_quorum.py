@@ -58,7 +58,17 @@ COMMITTED_KEPT: Final = Clause(
     because="a leader tells it in each round, of itself and through others; four are two rounds",
     sources=(LEDGER,),
     blind="records that were exchanged for others: lengths of logs are compared; a leader that "
-    "does not tell of its own log, or by whose word too few have what it calls committed",
+    "does not tell of its own log",
+)
+MAJORITY_HAS: Final = Clause(
+    name="majority-has",
+    says="A leader calls nothing committed that by its own word a majority of those who vote lacks",
+    compares="answers of leaders that tell how far the logs of enough voters are",
+    floor=4,
+    because="as for all-vote",
+    sources=(LEDGER,),
+    blind="a leader that says of all that they have everything; where voters come and go, as what "
+    "was committed stays so",
 )
 LET_GO: Final = Clause(
     name="let-go",
@@ -82,7 +92,8 @@ NOBODY_DEPOSED: Final = "nobody who had led was asked after a later epoch was to
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """The quorum by an answer. `leader`: -1, there is none. `end`: of the leader's log; None: not
-    told. `voters`: as it names them, maybe one twice; empty: it names none."""
+    told. `voters`: as it names them, maybe one twice; empty: it names none. `held`: how far a
+    majority of them may have the log; None: as far as you like, by what it does not know."""
 
     operation: Operation
     leader: int
@@ -90,6 +101,7 @@ class View:
     high_watermark: int
     end: int | None
     voters: Sequence[int] = ()
+    held: int | None = None
 
     def __str__(self) -> str:
         return (
@@ -110,7 +122,15 @@ def quorum_views(observations: Iterable[Operation]) -> Iterator[View]:
                 high_watermark=reported["high_watermark"],
                 end=end if end >= 0 else None,
                 voters=[number for number, _ in reported.get("voters") or ()],
+                held=_held([end for _, end in reported.get("voters") or ()]),
             )
+
+
+def _held(ends: Sequence[int]) -> int | None:
+    """Up to where a majority has the log; who is not known to have less (-1) may have all."""
+    known = sorted((each for each in ends if each >= 0), reverse=True)
+    last_needed = len(ends) // 2 - (len(ends) - len(known))
+    return known[last_needed] if known and last_needed >= 0 else None
 
 
 def one_leader(views: Iterable[View], nodes: Nodes) -> Judgement:
@@ -215,6 +235,25 @@ def committed_kept(views: Sequence[View]) -> Judgement:
                 )
             )
     return compared, findings
+
+
+def majority_has(views: Iterable[View], plan: Mapping[str, Recorded]) -> Judgement:
+    """Kafka's leader tells its high watermark and its voters' ends of one moment, and takes the one
+    from the others (KIP-595, `LeaderState`)."""
+    if VOTER_CHANGES in (plan.get("provides") or ()):
+        return NOT_FIXED, ()
+    told = [(each, each.held) for each in views if each.held is not None]
+    findings = [
+        finding(
+            f"{view} calls committed what a majority of those who vote does not have, by the same "
+            f"answer: only up to {held}",
+            [view.operation],
+            clause=MAJORITY_HAS.name,
+        )
+        for view, held in told
+        if view.high_watermark > held
+    ]
+    return len(told), findings[:1]
 
 
 def let_go(events: RunEvents, views: Sequence[View], quiet: Sequence[Quiet]) -> Judgement:

@@ -250,6 +250,11 @@ def a_replica_knows_more_to_be_committed_than_there_is(story: Reported) -> None:
     story.gives("b2", *range(5), high_watermark=9)
 
 
+@REPLICAS.violation("was given offset 0 of a log that begins at 2")
+def a_replica_gives_what_is_not_in_its_log_by_the_same_answer(story: Reported) -> None:
+    story.gives("b2", *range(5), log_start=2)
+
+
 @REPLICAS.violation("was given the offsets [1, 0]")
 def a_replica_gives_records_in_another_order(story: Reported) -> None:
     story.gives("b2", records=[[1, 1], [0, 0]], position=2)

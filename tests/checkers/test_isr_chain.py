@@ -767,6 +767,42 @@ def test_who_was_last_known_may_lead_where_nobody_is_eligible(
     assert_valid(found) if right else assert_invalid(found, "nor eligible [4]")
 
 
+def shows_eligible(story: Story, **told: Any) -> None:
+    """A read of t/6 as it was when 5 alone had not left, and 4 was eligible by the record."""
+    left_by_all(story, 5, [4], [5])
+    state = {"leader": -1, "leader_epoch": 1, **told}
+    story.follow("t", shown(1, [5], partition=6, **state))
+
+
+@pytest.mark.parametrize("eligible", [[], [6], [4, 6]])
+def test_who_is_shown_to_be_eligible_is_so_by_the_record(eligible: list[int]) -> None:
+    story = clean()
+    shows_eligible(story, eligible=eligible)
+    found = judge(story.run_events())
+    assert_invalid(
+        found, "eligible leaders [4] by the record at offset 71", f"eligible leaders {eligible} by"
+    )
+
+
+@pytest.mark.parametrize("told", [{"eligible": [4]}, {}])
+def test_a_read_may_tell_who_is_or_say_nothing_of_it(told: dict[str, Any]) -> None:
+    story = clean()
+    shows_eligible(story, **told)
+    found = judge(story.run_events())
+    assert [each.message for each in found.findings if "two states" in each.message] == []
+
+
+def test_a_record_that_says_nothing_of_who_is_eligible_contradicts_nobody() -> None:
+    story = clean()
+    shows_eligible(story, eligible=[4])
+    story.evidence = [
+        replace(each, eligible=None) if isinstance(each, PartitionChanged) else each
+        for each in story.evidence
+    ]
+    found = judge(story.run_events())
+    assert [each.message for each in found.findings if "two states" in each.message] == []
+
+
 def registers_behind(
     broker: int = 4,
     epoch: int = 72,

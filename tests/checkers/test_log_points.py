@@ -76,6 +76,25 @@ def test_a_topic_is_there_from_its_record_on_until_it_is_removed() -> None:
     assert LOG.topic("t", B).first(NEVER_AGAIN - 1) == NEVER_AGAIN - 1
 
 
+def test_a_topic_has_the_partitions_that_were_made() -> None:
+    """Until it is removed; of whom nobody made there are none at any time, nor of a stranger's."""
+    assert true(LOG.partitions(A, set())) == {2}
+    assert true(LOG.partitions(A, {0})) == {3, 4, 5, 6, 7}
+    assert true(LOG.partitions(A, {1})) == set()
+    assert true(LOG.partitions(B, set())) == {9, 10, 11, 12}
+    assert true(LOG.partitions("id-of-nobody", set())) == set()
+    more = log(
+        (TopicCreated, {"name": "t", "topic_id": A}),
+        (PartitionCreated, state(replicas=(5, 4), partition=1)),
+        (PartitionCreated, state(replicas=(5, 4), topic_id="id-of-nobody")),
+        (PartitionCreated, state(replicas=(5, 4))),
+        (PartitionChanged, state(isr=(4,))),
+    )
+    assert true(more.partitions(A, {1}), 7) == {2, 3}
+    assert true(more.partitions(A, {0, 1}), 7) == {4, 5, 6}
+    assert true(more.partitions(A, {0}), 7) == set()
+
+
 def test_one_that_is_about_to_go_may_be_shown_or_not() -> None:
     assert true(LOG.absent("t")) == {0, 1, 6, 7, 8}
     assert true(LOG.absent("u")) == set(range(13))

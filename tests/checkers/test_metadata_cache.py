@@ -215,6 +215,46 @@ def a_broker_that_is_behind_what_was_shown_before_the_cluster_settled(story: Sto
     read(story, "t", shows(), "b3")
 
 
+def of_two(story: Story) -> Story:
+    """v has two partitions, and b2 shows both."""
+    story.create("v", V)
+    topic(story, "v", V)
+    state = {"leader": 4, "leader_epoch": 0, "isr": list(ALL), "replicas": list(ALL)}
+    record(story, "PartitionRecord", topic_id=V, partition_id=1, partition_epoch=0, **state)
+    read(story, "v", shows_of(0, 1), "b2")
+    return story
+
+
+def shows_of(*numbers: int) -> dict[str, Any]:
+    """v with these partitions."""
+    (state,) = shows(V)["partitions"]
+    return {"topic_id": V, "partitions": [{**state, "partition": each} for each in numbers]}
+
+
+@PLANTED.violation("which the same process had reached", "v has partitions []")
+def a_topic_that_has_lost_all_its_partitions(story: Story) -> None:
+    read(of_two(story), "v", shows_of(), "b2")
+
+
+@PLANTED.violation("at none of its points", "v has partitions [1]")
+def a_topic_without_its_first_partition(story: Story) -> None:
+    read(of_two(story), "v", shows_of(1), "b3")
+
+
+@PLANTED.violation("at none of its points", "v is topic 4444", "v has partitions []")
+def a_topic_that_never_was_with_the_others_that_are(story: Story) -> None:
+    read(of_two(story), "v", {"topic_id": W, "partitions": []}, "b3")
+
+
+def test_partitions_that_come_one_after_another_are_accepted() -> None:
+    """A broker that is behind may have some of them; an answer may tell of none without a word."""
+    story = of_two(clean())
+    for numbers in ((), (0,), (0, 1)):
+        read(story, "v", shows_of(*numbers), "b3")
+    read(story, "v", {"topic_id": V}, "b3")
+    assert_valid(metadata_cache(story.run_events()))
+
+
 @PLANTED.violation("c1 had shown to be committed", "broker 4 is listed", on=lambda: with_lists())
 def a_fenced_broker_that_is_listed_though_it_was_shown_to_be_fenced(story: Story) -> None:
     of_broker(story, "FenceBrokerRecord", 4)

@@ -221,6 +221,42 @@ def test_voters_that_may_change_are_not_held_against_the_plan() -> None:
     assert result.verdict is Verdict.VALID and clause_of(result, "all-vote").verdict is None
 
 
+def voters_are(story: Asked, *ends: int, high_watermark: int) -> None:
+    """By the leader of epoch 2, who is voter 2."""
+    told = [[voter, end] for voter, end in zip(VOTERS, ends, strict=True)]
+    view = {**story._view(high_watermark=high_watermark), "voters": told}
+    story.ask("b1", "describe-quorum", view)
+
+
+@PLANTED.violation("calls committed what a majority of those who vote does not have", "up to")
+def the_leader_commits_what_it_alone_has(story: Asked) -> None:
+    end = story.end
+    voters_are(story, end, end + 1, end, high_watermark=end + 1)
+
+
+@PLANTED.violation("calls committed what a majority of those who vote does not have")
+def and_so_where_it_does_not_know_how_far_another_is(story: Asked) -> None:
+    end = story.end
+    voters_are(story, end, end + 5, -1, high_watermark=end + 6)
+
+
+def test_a_majority_is_enough_and_who_is_unknown_may_have_all() -> None:
+    story, end = Asked(), 50
+    story.leader = 2
+    voters_are(story, end - 9, end, end, high_watermark=end)
+    voters_are(story, -1, end, -1, high_watermark=end)
+    voters_are(story, -1, end, end - 9, high_watermark=end)
+    assert not findings(story)
+
+
+def test_voters_that_come_and_go_may_be_fewer_than_those_who_committed() -> None:
+    story = clean()
+    the_leader_commits_what_it_alone_has(story)
+    story.plan = {**story.plan, "provides": ["voter-changes"]}
+    assert clause_of(judged(CHECKER, story), "majority-has").verdict is None
+    assert not findings(story)
+
+
 @PLANTED.violation("the leader epoch of c3, though it was not restarted, went back")
 def an_epoch_goes_back(story: Asked) -> None:
     story.node("c3", leader=1, leader_epoch=1)
@@ -1336,6 +1372,7 @@ def test_what_is_counted_is_what_could_differ() -> None:
         "one-leader": 3,  # c2, b1 and b2 after c1
         "no-way-back": 5,  # epochs and high watermarks of c1 and c2, and of the leader
         "committed-kept": 2,
+        "majority-has": 2,
         "let-go": 0,  # nobody was deposed
         "live-listed": 2,
         "dead-unlisted": 0,

@@ -266,7 +266,7 @@ _QUORUM: Final = (
             *of("log-matching", "one-record", "same-below"),
             *of("identity-uniqueness", "log-entries"),
             *of("voter-durability", "kept"),
-            *of("observed-cluster", "no-way-back", "committed-kept"),
+            *of("observed-cluster", "no-way-back", "committed-kept", "majority-has"),
             *of("uncommitted-never-visible", "shown-is-committed"),
             *of("monotonic-counters", "saved-state"),
             *of("replay-invariants", "one-log"),

@@ -1,0 +1,1 @@
+"""Which lies in one answer of a run are found; see `__main__`."""
