@@ -60,6 +60,8 @@ EXCUSED: Mapping[str, set[str]] = {
         "a node has one excuse and another",
         "a node is silent for a while",
         "a node is silent whatever it is asked",
+        "a node is silent each time that another one starts",
+        "a node that the plan does not have is silent in peace",
         "two nodes are silent together",
         "a broker that is never started again is listed",
         "a stopped broker is listed for long",
