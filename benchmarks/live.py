@@ -1,13 +1,13 @@
 """What `run --live` costs beside a cluster, and how soon it says what is broken.
 
     python -m benchmarks.live RUN [--seconds 40]
-    python -m benchmarks.live RUN --looks 60 120 280
+    python -m benchmarks.live RUN --looks 1 5 10 30 60
 
 The history of a stored run is recorded once more, event by event as it happened, beside a session
 of Spark that judges it as it grows: processor time of all processes in cores, of the idle session
 first and then of the live one. At the end a stale read is planted, and it is timed until that is
-said. `--looks`: instead, what one look costs at the history's first so many seconds, in this
-process and without Spark.
+said. `--looks`: instead, what one look costs after so many minutes of the history, stretched to
+them (`benchmarks.stretched`), in this process and without Spark.
 """
 
 import argparse
@@ -23,20 +23,22 @@ from queue import Queue
 from typing import Final
 
 from benchmarks.check_scale import say, tree
+from benchmarks.stretched import stretch
 from framework.checking import spark
-from framework.checking.live import (
-    Judged,
-    Live,
-    LiveCheckers,
-    judged_prefix,
-    live_checkers,
-    prefix,
-)
+from framework.checking.live import EVERY_S, REST, Judged, Live
+from framework.checking.looks import Looks
+from framework.checking.prefixes import LiveCheckers, live_checkers
 from framework.plugins import registry
 from framework.verdict import Verdict
 
 _TICK: Final = os.sysconf("SC_CLK_TCK")
 PLANTED: Final = (("write", 1, None), ("write", 2, None), ("read", None, 2), ("read", None, 1))
+
+
+LATELY_S: Final = 25.0
+"""Before a moment that is told of: looks are as often as the stream's."""
+SELDOM_S: Final = 60.0
+"""Between looks else."""
 
 
 def processor_s() -> float:
@@ -75,35 +77,51 @@ def plant(into: Path, index: int) -> None:
                 index += 1
 
 
-def look(run: Path, seconds: float, checkers: LiveCheckers) -> None:
-    """At a history as long as this, as a task of the stream does it: reading and judging, s of
-    processor time."""
-    end = 0
-    with (run / "history.jsonl").open("rb") as lines:
-        for line in lines:
-            if json.loads(line)["time"] / 1e9 > seconds:
-                break
-            end += len(line)
-    began = time.process_time()
-    read = prefix(run.name, run, end)
-    read_s = time.process_time() - began
-    for _ in judged_prefix(read, checkers):
-        continue
-    judged_s = time.process_time() - began - read_s
-    rows = read.operations.num_rows
-    say("look", seconds=seconds, operations=rows, read=round(read_s, 2), judge=round(judged_s, 2))
+def look(run: Path, minutes: Sequence[float], checkers: LiveCheckers) -> None:
+    """At a history that goes on for so long, as a worker of the stream does it, resting as the
+    stream does (and longer where nobody is told of it): after so many minutes what a look took,
+    s of processor time, on average and at the most of the last ten, and what of a core that is."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        shutil.copy(run / "plan.json", folder)
+        stretch(run / "history.jsonl", folder / "history.jsonl", 60 * max(minutes))
+        looks, left = Looks(folder, checkers), sorted(minutes)
+        end, due_s, took = 0, 0.0, list[float]()
+        with (folder / "history.jsonl").open("rb") as lines:
+            for line in lines:
+                end += len(line)
+                at_s = json.loads(line)["time"] / 1e9
+                if at_s < due_s:
+                    continue
+                began = time.process_time()
+                list(looks.look(end))
+                took.append(time.process_time() - began)
+                near = 60 * left[0] - at_s < LATELY_S
+                due_s = at_s + max(EVERY_S if near else SELDOM_S, (1 + REST) * took[-1])
+                if at_s >= 60 * left[0]:
+                    lately = took[-10:]
+                    mean_s = sum(lately) / len(lately)
+                    say(
+                        "look",
+                        minutes=left.pop(0),
+                        events=looks.events,
+                        mean_s=round(mean_s, 2),
+                        longest_s=round(max(lately), 2),
+                        cores=round(mean_s / max(EVERY_S, (1 + REST) * mean_s), 2),
+                    )
+                if not left:
+                    return
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", type=Path)
     parser.add_argument("--seconds", type=float, default=40.0)
-    parser.add_argument("--looks", type=float, nargs="+", default=(), metavar="SECONDS")
+    parser.add_argument("--looks", type=float, nargs="+", default=(), metavar="MINUTES")
     chosen = parser.parse_args(arguments)
     if chosen.looks:
         plan = json.loads((chosen.run / "plan.json").read_text())
-        for seconds in (chosen.looks[0], *chosen.looks):  # the first compiles and loads
-            look(chosen.run, seconds, live_checkers(plan["checkers"]))
+        look(chosen.run, chosen.looks, live_checkers(plan["checkers"]))
         return
     said: Queue[Judged] = Queue()
     with tempfile.TemporaryDirectory() as scratch, spark.running() as session:

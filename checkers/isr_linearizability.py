@@ -12,7 +12,7 @@ Judged from clients alone; what records and controllers say of it is isr-chain's
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from operator import attrgetter
@@ -35,7 +35,7 @@ from checkers.folds.sweeps import falls
 from checkers.folds.values import alter_isr
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
-from framework.checking.run_checks import RunCheck, RunChecker
+from framework.checking.run_checks import Kept, RunCheck, RunChecker, SoFar
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
 from framework.plugins.capabilities import OR, SHRINKING_RAISES
@@ -73,13 +73,9 @@ ASKED: Final = Clause(
 
 def by_partition(events: RunEvents) -> dict[str, RunEvents]:
     """By `topic id/partition`; describes with each partition that they show."""
-    found: dict[Key, list[Operation]] = defaultdict(list)
-    for operation in events.operations:
-        for key in dict.fromkeys(keys_of(operation)):
-            found[key].append(operation)
     return {
         f"{topic_id}/{number}": replace(events, operations=operations)
-        for (topic_id, number), operations in found.items()
+        for (topic_id, number), operations in _by_key(events.operations).items()
     }
 
 
@@ -220,6 +216,20 @@ def _steps(shown: Iterable[Sight], leaders: set[int]) -> list[tuple[Sight, Sight
 def _unasked(
     changes: list[Operation], shown: list[Sight], steps: Iterable[tuple[Sight, Sight]]
 ) -> Iterator[Finding]:
+    for before, after in _without_request(changes, shown, steps):
+        version = before.version
+        twice, earlier = asked_earlier(changes, version, after.state)
+        yield finding(
+            f"version {after.version}, shown to operation {after.operation.index}, "
+            f"{step(before.state, after.state, version)}, and nobody asked for that{twice}",
+            [*earlier, before.operation, after.operation],
+            clause=ASKED.name,
+        )
+
+
+def _without_request(
+    changes: list[Operation], shown: list[Sight], steps: Iterable[tuple[Sight, Sight]]
+) -> Iterator[tuple[Sight, Sight]]:
     """Steps that only a request makes, and that none asked for. Of leaders that clients play all
     requests are known."""
     later, on_version = FirstShown(shown), by_version(changes)
@@ -231,13 +241,80 @@ def _unasked(
         if not clients_asked(
             on_version.get(version, ()), later.than(version), version, was, is_now
         ):
-            twice, earlier = asked_earlier(changes, version, is_now)
-            yield finding(
-                f"version {after.version}, shown to operation {after.operation.index}, "
-                f"{step(was, is_now, version)}, and nobody asked for that{twice}",
-                [*earlier, before.operation, after.operation],
-                clause=ASKED.name,
-            )
+            yield before, after
+
+
+# --- while a run goes on ------------------------------------------------------------------
+
+
+def kept_so_far(over: RunEvents) -> Kept:
+    """What shows or names an older version than the newest of a partition reaches back, and so does
+    a client that only now plays a leader under whom something was done that it had to ask for."""
+    kept: list[Operation] = []
+    newest: dict[Key, int] = {}
+    blamed: set[tuple[Key, int]] = set()
+    for key, operations in _by_key(over.operations).items():
+        shown = list(sights(operations, key))
+        newest[key] = max((each.version for each in shown), default=0)
+        changes = [each for each in operations if each.f == "alter-isr"]
+        unasked = _not_played(changes, shown)
+        blamed |= {(key, before.state.leader) for before, _ in unasked}
+        kept += _witnesses(changes, shown, newest[key])
+        kept += (each.operation for step in unasked for each in step)
+    kept += _requests(over.operations, kept)
+
+    def reaches_back(operation: Operation) -> bool:
+        for key in keys_of(operation):
+            if operation.f == "alter-isr" and (key, alter_isr(operation)["broker_id"]) in blamed:
+                return True
+            for sight in sights([operation], key):
+                if min(sight.version, sight.at_least) < newest.get(key, 0):
+                    return True
+        return False
+
+    return Kept(kept, reaches_back=reaches_back)
+
+
+def _not_played(changes: list[Operation], shown: list[Sight]) -> list[tuple[Sight, Sight]]:
+    """Steps under leaders that no client has played, which would be wrong if one had."""
+    others = {each.state.leader for each in shown}
+    others -= {alter_isr(each)["broker_id"] for each in changes}
+    return [*_without_request(changes, shown, _steps(shown, others))] if others else []
+
+
+def _witnesses(
+    changes: Iterable[Operation], shown: Iterable[Sight], newest: int
+) -> Iterator[Operation]:
+    """Of one partition, who first showed its newest version, in each state, what may have been done
+    to that, and a change by each client that played its leader."""
+    last = [each for each in shown if each.version == newest]
+    for order in (last, sorted(last, key=lambda each: each.operation.end or 0)):
+        states = {(each.at_least, each.state, each.eligible): each for each in reversed(order)}
+        yield from (each.operation for each in states.values())
+    yield from {alter_isr(each)["broker_id"]: each for each in changes}.values()
+    for each in changes:
+        if not each.failed and alter_isr(each)["partition_epoch"] >= newest:
+            yield each
+
+
+def _requests(operations: Iterable[Operation], kept: Iterable[Operation]) -> Iterator[Operation]:
+    """For each step of which both sides were kept: it was asked for by one of them."""
+    shown = {
+        (key, sight.version) for key, own in _by_key(kept).items() for sight in sights(own, key)
+    }
+    for each in operations:
+        if each.f == "alter-isr" and not each.failed:
+            (key,), named = keys_of(each), alter_isr(each)["partition_epoch"]
+            if {(key, named), (key, named + 1)} <= shown:
+                yield each
+
+
+def _by_key(operations: Iterable[Operation]) -> Mapping[Key, list[Operation]]:
+    found: dict[Key, list[Operation]] = defaultdict(list)
+    for each in operations:
+        for key in dict.fromkeys(keys_of(each)):
+            found[key].append(each)
+    return found
 
 
 class IsrLinearizability(RunChecker):
@@ -252,3 +329,4 @@ class IsrLinearizability(RunChecker):
     clauses = (ONE_STEP, NEVER_BACK, ASKED)
     live = (ONE_STEP, NEVER_BACK, ASKED)
     check_run = RunCheck(isr_linearizability, fs=FS, parts=by_partition)
+    so_far = SoFar(check_run, kept_so_far, doubtful=frozenset({ASKED.name}))

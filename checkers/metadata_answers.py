@@ -28,15 +28,25 @@ from typing import Final
 from checkers.folds.lives import Lives
 from checkers.folds.observations import with_observations
 from checkers.folds.reassigned import Wishes, wanted_by, wishes_of
-from checkers.folds.sights import READS, Partition, Sight, Topic, sights_of, topics_named
+from checkers.folds.sights import (
+    READS,
+    SHOW_STATES,
+    Partition,
+    Sight,
+    Topic,
+    sights_of,
+    states_shown,
+    topics_named,
+)
 from checkers.folds.sweeps import falls
 from checkers.folds.topic_ids import LIVES
 from checkers.folds.values import partitions_shown, topic_answer
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
-from framework.checking.run_checks import RunCheck, RunChecker
+from framework.checking.run_checks import Kept, RunCheck, RunChecker, SoFar
 from framework.evidence.changes import NO_LEADER
 from framework.evidence.run_events import RunEvents, settle_marks, settled, unhealed
+from framework.history.event import is_observer
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, LEDGER, Clause, Count, Finding
 
@@ -154,13 +164,11 @@ def _counts(
     """Of each clause. A system may have no reads that show versions, and no caches to be asked."""
     sights = [each for own in partitions.values() for each in own]
     asked = {each.f for each in events.operations}
-    versions: Count = "nobody asked for versions"
     caches: Count = "nobody asked for a broker's cache"
     settling: Count = "the cluster was not seen to settle"
-    if not asked.isdisjoint(VERSIONED):
-        versions = _beside(
-            VERSIONS, ((each.operation, each.key) for each in sights if each.version is not None)
-        )
+    states = _states_compared(sights)
+    if asked.isdisjoint(VERSIONED):
+        states[VERSIONS.name] = "nobody asked for versions"
     if "metadata" in asked:
         shown: list[tuple[Operation, Hashable]] = [
             *((each.operation, each.operation.key) for each in topics),
@@ -185,14 +193,22 @@ def _counts(
         for each in sights
         if each.leader != NO_LEADER
     )
+    return {
+        **states,
+        LEADER.name: _beside(LEADER, led),
+        CACHES.name: caches,
+        SETTLED.name: settling,
+    }
+
+
+def _states_compared(sights: Sequence[Sight]) -> dict[str, Count]:
+    """Of the clauses about states, whoever asked for them."""
+    versions = ((each.operation, each.key) for each in sights if each.version is not None)
     replicas = ((each.operation, each.key) for each in sights if each.replicas is not None)
     return {
         ISR.name: ISR.sightings(each.operation.index for each in sights if each.isr is not None),
-        LEADER.name: _beside(LEADER, led),
-        VERSIONS.name: versions,
+        VERSIONS.name: _beside(VERSIONS, versions),
         REPLICAS.name: _beside(REPLICAS, replicas),
-        CACHES.name: caches,
-        SETTLED.name: settling,
     }
 
 
@@ -514,6 +530,68 @@ def _stale_topics(topics: Sequence[Topic], settled_at: float) -> Iterator[Findin
             )
 
 
+# --- while a run goes on ------------------------------------------------------------------
+
+
+def states_so_far(events: RunEvents) -> Outcome:
+    """Of answers that show the state of a partition."""
+    events = with_observations(events)
+    wishes = wishes_of(events.operations)
+    partitions = _by_partition(events.operations)
+    findings = list[Finding]()
+    for (topic_id, number), own in sorted(partitions.items()):
+        where = f"{topic_id}/{number}"
+        findings += _within(own)
+        findings += _one_state(where, own)
+        findings += _replicas(where, number, own, wishes)
+        findings += _versions(where, own)
+    return weighed(_states_compared([*chain(*partitions.values())]), findings)
+
+
+def kept_so_far(over: RunEvents) -> Kept:
+    """All wishes; of each partition who first showed its newest version, in each state, the newest
+    version that was read, and replicas. What shows an older version reaches back."""
+    asked = {each.index: each for each in (*over.operations, *over.observations)}
+    newest: dict[Partition, int] = {}
+    kept: set[int] = {each.index for each in over.operations if each.f == "reassign"}
+    for key, own in _by_partition(with_observations(over).operations).items():
+        versions = [each.version for each in own if each.version is not None]
+        newest[key] = max(versions, default=-1)
+        kept |= {each.operation.index for each in _witnesses(own, newest[key])}
+
+    def reaches_back(operation: Operation) -> bool:
+        return any(
+            each.version is not None and each.version < newest.get(each.key, -1)
+            for each in states_shown(operation)
+        )
+
+    both = [asked[index] for index in kept]
+    return Kept(
+        operations=[each for each in both if not is_observer(each.process)],
+        observations=[each for each in both if is_observer(each.process)],
+        reaches_back=reaches_back,
+    )
+
+
+def _witnesses(own: Sequence[Sight], newest: int) -> Iterator[Sight]:
+    """Of one partition, in the order of the answers."""
+    yield from [each for each in own if each.replicas is not None][:1]
+    by_end = sorted(own, key=lambda each: each.operation.end or 0)
+    for order in (own, by_end):
+        last = [each for each in order if each.version == newest and newest >= 0]
+        yield from {each.state: each for each in reversed(last)}.values()
+    reads = [each for each in by_end if each.operation.f == "describe" and each.version is not None]
+    if reads:
+        yield max(reads, key=attrgetter("version"))
+
+
+def _by_partition(operations: Iterable[Operation]) -> Mapping[Partition, list[Sight]]:
+    found: dict[Partition, list[Sight]] = defaultdict(list)
+    for sight in chain.from_iterable(map(states_shown, operations)):
+        found[sight.key].append(sight)
+    return found
+
+
 class MetadataAnswers(RunChecker):
     name = "metadata-answers"
     summary = (
@@ -524,3 +602,6 @@ class MetadataAnswers(RunChecker):
     clauses = (ISR, LEADER, VERSIONS, REPLICAS, CACHES, SETTLED)
     live = (ISR, VERSIONS, REPLICAS)
     check_run = RunCheck(metadata_answers, fs=FS, observations=True, nemesis=True, faults=True)
+    so_far = SoFar(
+        RunCheck(states_so_far, fs=(*SHOW_STATES, "reassign"), observations=True), kept_so_far
+    )

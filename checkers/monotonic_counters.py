@@ -22,7 +22,7 @@ from checkers.folds.values import (
 )
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
-from framework.checking.run_checks import RunCheck, RunChecker
+from framework.checking.run_checks import Kept, RunCheck, RunChecker, SoFar
 from framework.evidence.changes import BrokerRegistered, Change, PartitionState
 from framework.evidence.clocks import Moment, moment_of, surely_before, surely_not_after
 from framework.evidence.columns import Numbers
@@ -469,6 +469,28 @@ def _life(operation: Operation, boots: Boots) -> int | None:
     return first if first == last and first else None
 
 
+# --- while a run goes on ------------------------------------------------------------------
+
+
+def answers_so_far(events: RunEvents) -> Outcome:
+    """Nobody tells yet which process of a broker showed a leader epoch."""
+    tally = Tally()
+    _answered_broker_epochs(tally, events.operations)
+    return weighed({ANSWERS.name: ANSWERS.sightings(tally.answers)}, tally.findings)
+
+
+def kept_so_far(over: RunEvents) -> Kept:
+    """Of each broker the first that was answered its highest epoch."""
+    best: dict[int, Operation] = {}
+    for each in sorted(over.operations, key=lambda each: each.end or 0):
+        epoch = heartbeat_answer(each).get("broker_epoch") if each.ok else None
+        if isinstance(epoch, int) and epoch >= 0:
+            broker = heartbeat(each)["broker_id"]
+            if broker not in best or epoch > heartbeat_answer(best[broker])["broker_epoch"]:
+                best[broker] = each
+    return Kept([*best.values()])
+
+
 class MonotonicCounters(RunChecker):
     name = "monotonic-counters"
     summary = (
@@ -485,3 +507,4 @@ class MonotonicCounters(RunChecker):
         fs=FS,
         observations=True,
     )
+    so_far = SoFar(RunCheck(answers_so_far, fs=("heartbeat",)), kept_so_far)

@@ -61,7 +61,7 @@ from checkers.folds.streaks import SHORT
 from checkers.folds.values import quorum_view
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
-from framework.checking.run_checks import RunCheck, RunChecker
+from framework.checking.run_checks import Kept, RunCheck, RunChecker, SoFar
 from framework.evidence.machine import Machine
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
@@ -234,6 +234,33 @@ def _silence(node: str, silent: Sequence[Operation]) -> Finding:
     )
 
 
+# --- while a run goes on ------------------------------------------------------------------
+
+
+def told_so_far(events: RunEvents) -> Outcome:
+    nodes: Nodes = events.plan.get("nodes") or {}
+    views, lists = list(quorum_views(events.observations)), list(broker_lists(events.observations))
+    judgements: dict[Clause, Judgement] = {
+        ONE_LEADER: one_leader(views, nodes),
+        ALL_VOTE: all_vote(views, events.plan),
+        ONE_ADDRESS: one_address(lists, nodes_by_id(events.plan, BROKER)),
+    }
+    counts = {clause.name: count for clause, (count, _) in judgements.items()}
+    return weighed(counts, [each for _, found in judgements.values() for each in found])
+
+
+def kept_so_far(over: RunEvents) -> Kept:
+    """Who first named the leader of each epoch, and each broker's address."""
+    first: dict[object, Operation] = {}
+    for view in quorum_views(over.observations):
+        if view.leader >= 0:
+            first.setdefault(("epoch", view.epoch), view.operation)
+    for each in broker_lists(over.observations):
+        for number in each.brokers:
+            first.setdefault(("broker", number), each.operation)
+    return Kept(observations=[*first.values()])
+
+
 class ObservedCluster(RunChecker):
     name = "observed-cluster"
     summary = (
@@ -244,3 +271,4 @@ class ObservedCluster(RunChecker):
     clauses = CLAUSES
     live = (ONE_LEADER, ALL_VOTE, ONE_ADDRESS)
     check_run = RunCheck(observed_cluster, observations=True, nemesis=True, faults=True)
+    so_far = SoFar(RunCheck(told_so_far, fs=(), observations=True), kept_so_far)

@@ -22,8 +22,8 @@ from checkers.linearizability.encoding.texts import NULL
 from checkers.linearizability.evidence.describe import describe_operation, operation_of
 from checkers.linearizability.kernel import COLUMNS, Patience, judge_key, outcomes
 from framework.checking.keyed import Outcome, SearchOptions, keyed_tables
-from framework.checking.live import operations_table
 from framework.checking.operations import chosen_operations
+from framework.checking.prefixes import operations_table
 from framework.history.event import Json
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, Clause, DataFrame, Finding, RunData, Tables
@@ -55,6 +55,7 @@ class RegisterLinearizability:
 
     clauses = (ORDER,)
     live = (ORDER,)
+    fs = REGISTER.fs
     Options = SearchOptions
 
     def __init__(self, options: SearchOptions | None = None) -> None:

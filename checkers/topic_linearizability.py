@@ -29,8 +29,8 @@ from checkers.linearizability.encoding.texts import ANY, NULL, numbered, shown_i
 from checkers.linearizability.evidence.describe import describe_operation, operation_of
 from checkers.linearizability.kernel import COLUMNS, Patience, judge_key, outcomes
 from framework.checking.keyed import Outcome, Row, SearchOptions, judged, keyed_tables
-from framework.checking.live import operations_table
 from framework.checking.operations import chosen_operations
+from framework.checking.prefixes import operations_table
 from framework.history.columns import OPERATIONS
 from framework.history.event import Json
 from framework.history.pairing import Operation
@@ -62,6 +62,7 @@ class TopicLinearizability:
 
     clauses = (ORDER,)
     live = (ORDER,)
+    fs = KAFKA_TOPICS.fs
     Options = SearchOptions
 
     def __init__(self, options: SearchOptions | None = None) -> None:

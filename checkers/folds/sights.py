@@ -20,6 +20,7 @@ from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
 
 READS: Final = ("describe", "metadata")
+SHOW_STATES: Final = (*READS, "alter-isr")
 
 
 Partition: TypeAlias = tuple[str, int]
@@ -66,18 +67,24 @@ def sights_of(events: RunEvents) -> Iterator[Sight]:
     ids = ids_in(events.plan, BROKER)
     lives = topic_lives(events.operations)
     for operation in events.operations:
-        if not operation.ok or not isinstance(operation.result, dict):
-            continue
-        if operation.f in READS:
-            topic = topic_answer(operation)
-            for shown in partitions_shown(operation):
-                yield _sight(operation, (topic["topic_id"], shown["partition"]), shown)
-        elif operation.f == "alter-isr":
-            asked = alter_isr(operation)
-            key = (asked["topic_id"], asked["partition"])
-            yield _sight(operation, key, altered_isr(operation))
-        else:
+        if operation.f in SHOW_STATES:
+            yield from states_shown(operation)
+        elif operation.ok and isinstance(operation.result, dict):
             yield from _leads(operation, lives, ids)
+
+
+def states_shown(operation: Operation) -> Iterator[Sight]:
+    """By a read or an ISR change."""
+    if operation.f not in SHOW_STATES or not operation.ok or not isinstance(operation.result, dict):
+        return
+    if operation.f == "alter-isr":
+        asked = alter_isr(operation)
+        key = (asked["topic_id"], asked["partition"])
+        yield _sight(operation, key, altered_isr(operation))
+        return
+    topic = topic_answer(operation)
+    for shown in partitions_shown(operation):
+        yield _sight(operation, (topic["topic_id"], shown["partition"]), shown)
 
 
 def topics_named(events: RunEvents) -> Iterator[Topic]:

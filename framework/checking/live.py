@@ -2,42 +2,30 @@
 
 `Parts` puts what is new in history.jsonl into `live/`, a file a second or so, which is there whole
 or not at all. Spark's Structured Streaming reads these files; with each batch a task judges the
-history up to its last line, by those checkers that can (`live`): what they call broken then stays
-broken, whatever comes later. An operation that has not returned by then is pending, as it is.
+history up to its last line (`prefixes`), of which it looks again at what can still be contradicted
+(`looks`).
 """
 
 import json
 import logging
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final
 
 import pyarrow as pa
 
 from framework.checking.clauses import held_against_floors
 from framework.checking.keyed import OUTCOME_ARROW
-from framework.checking.run_checks import RunChecker, judged_run
-from framework.checking.runs import HISTORY, ledger_of, read_run
-from framework.checking.stored import operation_rows
+from framework.checking.looks import looked_again
+from framework.checking.prefixes import LiveCheckers
+from framework.checking.runs import HISTORY
 from framework.checking.workers import settle_in
-from framework.evidence.run_events import WHOLE_RUN
-from framework.history.columns import OPERATIONS
-from framework.history.ranges import Range
-from framework.history.reader import read_ranges
-from framework.plugins import registry
-from framework.plugins.checker import (
-    OUTCOME_SCHEMA,
-    Clause,
-    RunData,
-    RunTables,
-    SparkSession,
-    Table,
-)
+from framework.plugins.checker import OUTCOME_SCHEMA, SparkSession
 from framework.verdict import Verdict
 
 log: Final = logging.getLogger(__name__)
@@ -47,43 +35,8 @@ EVERY_S: Final = 1.0
 REST: Final = 2.0
 """So many times as long as judging took the stream rests, so that it takes a third of a core at
 most, however long the history has become."""
-BUDGET_S: Final = 1.0
-"""Of the search of a key. What is not decided by then is for the check at the end."""
 _DIGITS: Final = 16
 _ENDS_S: Final = 10.0
-
-
-class JudgesPrefixes(Protocol):
-    """What a checker has that is no `RunChecker` and can judge a run that goes on."""
-
-    name: str
-    clauses: Sequence[Clause]
-    live: Sequence[Clause]
-    """Those of its clauses that, once broken, no later event mends, nor the end of an operation
-    that is pending."""
-
-    def judge_prefix(self, run: RunData, budget_s: float) -> Table:
-        """`OUTCOME_ARROW` of what there is so far, without evidence of nodes."""
-
-
-LiveCheckers: TypeAlias = Mapping[str, RunChecker | JudgesPrefixes]
-"""By name."""
-
-
-def live_checkers(names: Iterable[str]) -> LiveCheckers:
-    """Of these checkers those that can judge a run that goes on."""
-    found: dict[str, RunChecker | JudgesPrefixes] = {}
-    for name in sorted(names):
-        checker: Any = registry.load("checkers", name)
-        if getattr(checker, "live", ()):
-            found[name] = checker
-    return found
-
-
-def operations_table(run: RunData) -> pa.Table:
-    """A run's operations, as `Tables.operations` has them."""
-    (table,) = operation_rows(run)
-    return table.select(OPERATIONS.names)
 
 
 # --- what is recorded ---------------------------------------------------------------------
@@ -117,32 +70,7 @@ class Parts:
         shutil.rmtree(self.path, ignore_errors=True)
 
 
-def prefix(run: str, folder: Path, end: int) -> RunTables:
-    """A run as far as the first `end` bytes of its history. Raises `UsageError`."""
-    info = read_run(folder).info
-    history = read_ranges([Range(str(folder / HISTORY), 0, 0, 0, end)])
-    return RunTables(
-        run=run,
-        plan=info.plan,
-        operations=history.operations,
-        observations=history.observations,
-        nemesis=history.nemesis,
-        faults=ledger_of(info),
-        evidence={},
-    )
-
-
 # --- on a worker --------------------------------------------------------------------------
-
-
-def judged_prefix(run: RunData, checkers: LiveCheckers) -> Iterator[pa.Table]:
-    """`OUTCOME_ARROW` of all of them. One that fails says nothing."""
-    rules = {n: each.check_run for n, each in checkers.items() if isinstance(each, RunChecker)}
-    yield from judged_run(run, rules, WHOLE_RUN)
-    for each in checkers.values():
-        if not isinstance(each, RunChecker):
-            with suppress(Exception):  # the check at the end says so
-                yield each.judge_prefix(run, BUDGET_S)
 
 
 def _judged(
@@ -152,8 +80,7 @@ def _judged(
     names = [name for batch in batches for name in batch.column(0).to_pylist()]
     if not names:
         return
-    run = prefix(folder.name, folder, int(max(names)))
-    for table in judged_prefix(run, checkers):
+    for table in looked_again(folder, checkers, int(max(names))):
         yield from table.select(OUTCOME_ARROW.names).cast(OUTCOME_ARROW).to_batches()
 
 

@@ -120,6 +120,35 @@ class RunBatch:
         return reduce(lambda left, right: left.unionAll(right), frames)
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Of operations that are over, those that what comes later can contradict, in any order, some
+    perhaps twice. `reaches_back`: of one that comes later, or begins, whether it may contradict
+    others, too; then all that there was is looked at once more."""
+
+    operations: Sequence[Operation] = ()
+    observations: Sequence[Operation] = ()
+    reaches_back: Callable[[Operation], bool] = lambda _: False
+
+
+@dataclass(frozen=True, slots=True)
+class SoFar:
+    """How a run that goes on is judged without all of it being looked at again and again.
+
+    check: the rule of the clauses that are `live` alone, which sees operations, observations and
+        the plan.
+    keeps: what has to be kept of operations and observations that had ended before any began that
+        may still end, or begin. Judged with what comes later it breaks a clause if and only if
+        all of them do, but for what broke already, and what `reaches_back`.
+    doubtful: clauses that are about something missing, by name: where something reaches back, it
+        may be among what was forgotten, and all that there was is asked first.
+    """
+
+    check: RunCheck
+    keeps: Callable[[RunEvents], Kept]
+    doubtful: frozenset[str] = frozenset()
+
+
 class RunChecker:
     """A checker that judges whole runs by one rule. Where it has a class `Options`, the rule takes
     an instance of it as `options`."""
@@ -130,7 +159,9 @@ class RunChecker:
     clauses: ClassVar[Sequence[Clause]] = ()
     live: ClassVar[Sequence[Clause]] = ()
     """Those of them that, once broken in what clients and observers have seen, no later event
-    mends, nor the end of an operation that is pending (`framework.checking.live`)."""
+    mends, nor the end of an operation that is pending (`framework.checking.prefixes`)."""
+    so_far: ClassVar[SoFar | None] = None
+    """How those are judged while a run goes on. None: by `check_run`, of all that there is."""
     parted_from: ClassVar[str] = ""
     """The checker that once made its promises: a run whose plan names that one, as it was recorded
     then, is checked by both."""

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from framework.checking.live import Judged, Live, live_checkers
+from framework.checking.live import Judged, Live
+from framework.checking.prefixes import live_checkers
 from framework.checking.promised import promises_of
 from framework.checking.runs import PLAN, StoredPlan
 from framework.checking.spark import is_local

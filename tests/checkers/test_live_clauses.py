@@ -13,7 +13,8 @@ import pytest
 from benchmarks.histories import cell
 from benchmarks.history_files import events_of, write_lines
 from framework.checking.keyed import Outcome, outcome_row
-from framework.checking.live import clauses_so_far, judged_prefix, live_checkers, prefix
+from framework.checking.live import clauses_so_far
+from framework.checking.prefixes import judged_prefix, live_checkers, prefix
 from framework.checking.run_checks import RunChecker
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation

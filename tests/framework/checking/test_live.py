@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from framework.checking.live import FOLDER, Judged, Live, Parts, live_checkers, prefix
+from framework.checking.live import FOLDER, Judged, Live, Parts
+from framework.checking.prefixes import live_checkers, prefix
 from framework.errors import UsageError
 from framework.plugins.promise import Promised
 from framework.run.live import Watching, need_this_machine
