@@ -1,7 +1,8 @@
 """Who was in a partition's ISR, and led it, when all was read at the end."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TypeAlias
 
 from checkers.folds.disk_logs import committed_on_disks
@@ -9,9 +10,14 @@ from checkers.folds.in_sync import Settings
 from checkers.folds.replica_logs import Partition
 from checkers.folds.shown_ends import leaders_word
 from checkers.folds.values import partitions_shown, topic_answer
-from framework.evidence.changes import PartitionState, TopicDeletionBegun, TopicRemoved
+from framework.evidence.changes import (
+    PartitionCreated,
+    PartitionState,
+    TopicDeletionBegun,
+    TopicRemoved,
+)
 from framework.evidence.kinds import Evidence
-from framework.evidence.run_events import RunEvents
+from framework.evidence.run_events import RunEvents, of_disks
 from framework.history.pairing import Operation
 
 
@@ -41,7 +47,8 @@ Isrs: TypeAlias = Mapping[Partition, FinalIsr]
 
 def final_isrs(events: RunEvents) -> tuple[Isrs, str]:
     """By the last linearizable read of each in the final phase; of others by the committed log on
-    disks, up to where it went when an observer was last told that; and why that is not known."""
+    disks, up to where it went when an observer was last told that; and why that is not known. Who
+    has been let off since is left out."""
     found, why = _isrs_on_disk(events)
     for each in events.operations:
         if each.f == "describe" and each.ok and each.phase == "final" and each.result:
@@ -49,7 +56,28 @@ def final_isrs(events: RunEvents) -> tuple[Isrs, str]:
                 key = str(topic_answer(each)["topic_id"]), shown["partition"]
                 leads = shown["leader"], shown["leader_epoch"]
                 found[key] = FinalIsr(shown["isr"], *leads, each, str(each.key))
-    return found, why
+    return _let_off(found, events), why
+
+
+def _let_off(isrs: Isrs, events: RunEvents) -> Isrs:
+    """Without who has to keep a log no longer: a move or a deletion that had no answer may be
+    carried out after all was read. Any disk may say so."""
+    last: dict[Partition, PartitionCreated] = {}
+    gone = set[str]()
+    for each in of_disks(events.evidence, (PartitionCreated, TopicDeletionBegun, TopicRemoved)):
+        match each:
+            case TopicDeletionBegun() | TopicRemoved():
+                gone.add(each.topic_id)
+            case PartitionCreated():
+                known = last.setdefault(each.key, each)
+                last[each.key] = max(known, each, key=attrgetter("partition_epoch"))
+    return {
+        key: isr
+        if key not in last
+        else replace(isr, members=[each for each in isr.members if each in last[key].replicas])
+        for key, isr in isrs.items()
+        if key[0] not in gone
+    }
 
 
 def _isrs_on_disk(events: RunEvents) -> tuple[dict[Partition, FinalIsr], str]:

@@ -810,13 +810,21 @@ def test_a_violation_breaks_its_clause_alone(planted: str, clauses: set[str]) ->
 VOTERS = ("c1", "c2", "c3")
 
 
-def metadata(story: Story, kind: str, version: int = 0, *isr: str, epoch: int = 1) -> None:
-    """A record on the disks of all voters."""
+def metadata(
+    story: Story,
+    kind: str,
+    version: int = 0,
+    *isr: str,
+    epoch: int = 1,
+    on: Sequence[str] = VOTERS,
+    **more: Any,
+) -> None:
+    """A record on the disks of all voters, or of these."""
     record = {"topic_id": TOPIC, "name": "t", "partition_id": 0, "leader": 4, "leader_epoch": 0}
     members = {"isr": [IDS[node] for node in isr], "partition_epoch": version}
     own = {"PartitionRecord": {"replicas": [4, 5, 6]}, "TopicRecord": {"deleting": False}}
-    for node in VOTERS:
-        story.disks.write(node, epoch, kind, **record, **members, **own.get(kind, {}))
+    for node in on:
+        story.disks.write(node, epoch, kind, **record | members | own.get(kind, {}) | more)
 
 
 def asked(story: Story, high_watermark: int, *, log_end: int = 5, epoch: int = 1) -> Operation:
@@ -945,6 +953,69 @@ def test_members_of_a_topic_that_is_gone_owe_nothing() -> None:
     assert accused(story) == {SAME_BATCHES.name}
     metadata(story, "RemoveTopicRecord")
     assert not accused(story)
+
+
+# --- what is carried out when all was read ------------------------------------------------
+
+
+def by_clients_and_disks(lost: str = "b2") -> Story:
+    """Clients read that b1 and b2 are in sync, and the voters' disks have the partition; one of the
+    members has no log at all."""
+    story = clean()
+    story.disks.lead(1, 1, *VOTERS)
+    metadata(story, "TopicRecord")
+    metadata(story, "PartitionRecord", 0, *REPLICAS)
+    metadata(story, "IsrChangeRecord", 1, "b1", "b2")
+    cut(story, lost, 0)
+    story.disks.evidence = [
+        each
+        for each in story.disks.evidence
+        if not (each.node == lost and isinstance(each, PartitionLogOnDisk) and not each.partition)
+    ]
+    return story
+
+
+@PLANTED.violation("b2, in the ISR", "has nothing at offset 0", on=by_clients_and_disks)
+def member_that_has_nothing(story: Story) -> None:
+    """As it is."""
+
+
+@PLANTED.violation("b1, in the ISR", "has nothing at offset 0", on=by_clients_and_disks)
+def log_of_another_one_than_who_was_moved_off(story: Story) -> None:
+    moves(story, 2, [4, 6])
+    cut(story, "b1", 0)
+    lies(story, "b1", 0)
+
+
+def moves(story: Story, version: int, replicas: Sequence[int], **more: Any) -> None:
+    metadata(story, "ReassignmentRecord", version, "b1", replicas=replicas, **more)
+
+
+def test_who_was_moved_off_after_all_was_read_need_not_have_a_log() -> None:
+    """A move that nobody had answered is carried out late; any disk may say so."""
+    for on in (VOTERS, VOTERS[:1]):
+        story = by_clients_and_disks()
+        assert accused(story) == {SAME_BATCHES.name}
+        moves(story, 2, [4, 6], on=on)
+        assert not accused(story)
+
+
+def test_who_was_moved_off_and_back_has_to() -> None:
+    story = by_clients_and_disks()
+    moves(story, 2, [4, 6])
+    moves(story, 3, [4, 5])
+    assert accused(story) == {SAME_BATCHES.name}
+    story = by_clients_and_disks()
+    moves(story, 3, [4, 5])
+    moves(story, 2, [4, 6], on=VOTERS[:1])
+    assert accused(story) == {SAME_BATCHES.name}
+
+
+def test_nobody_has_to_have_what_was_deleted_after_all_was_read() -> None:
+    for kind in ("RemoveTopicRecord", "TopicRecord"):
+        story = by_clients_and_disks()
+        metadata(story, kind, **({"deleting": True} if kind == "TopicRecord" else {}))
+        assert not accused(story)
 
 
 def deletes(story: Story, topic_id: str, name: str) -> None:
