@@ -3,6 +3,7 @@
 import gc
 from collections import defaultdict
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numba
@@ -445,20 +446,26 @@ def test_keys_are_those_of_mutants() -> None:
     assert list(keys(module, at)) == [each for each in every if (each[1], each[2]) in at]
 
 
+@cache
+def every_target() -> list[Target]:
+    """Which takes seconds to find."""
+    return list(targets())
+
+
 def test_every_entry_is_of_a_mutant_that_there_is() -> None:
     said = Known.read()
     entries = {*said.equivalent, *said.survivors}
     at = defaultdict[str, set[At]](set)
     for module, function, line, _ in entries:
         at[module].add((function, line))
-    every = {each.name: each for target in targets() for each in target.modules}
+    every = {each.name: each for target in every_target() for each in target.modules}
     there = {key for name, lines in at.items() for key in keys(every[name], lines)}
     assert entries <= there
     assert not {*said.equivalent} & {*said.survivors}
 
 
 def test_targets_are_all_checkers_and_their_tests_are_there() -> None:
-    every = targets()
+    every = every_target()
     assert len({each.name for each in every}) == len(every) > 40
     for target in every:
         assert target.modules and all(each.path.is_file() for each in target.modules)

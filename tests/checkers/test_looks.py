@@ -34,7 +34,7 @@ from framework.verdict import Verdict
 CHECKERS: Final = live_checkers(registry.names("checkers"))
 RULES: Final = sorted(name for name, each in CHECKERS.items() if isinstance(each, RunChecker))
 FORGETFUL: Final = Memory(lately=0, most=0)
-LOOKS: Final = 5
+LOOKS: Final = 3
 
 
 def stories(name: str) -> dict[str, Any]:
@@ -125,14 +125,14 @@ def broken(found: dict[tuple[str, str], Verdict]) -> set[tuple[str, str]]:
 def pairs() -> Iterator[Any]:
     for name in RULES:
         for story in stories(name):
-            for seed in range(2):
-                yield pytest.param(name, story, seed, id=f"{name}: {story} {seed}")
+            yield pytest.param(name, story, id=f"{name}: {story}")
 
 
-@pytest.mark.parametrize(("name", "story", "seed"), list(pairs()))
-def test_looks_say_what_the_whole_says(tmp_path: Path, name: str, story: str, seed: int) -> None:
-    rng, known = random.Random(f"{name} {story} {seed}"), stories(name)
-    first = known[rng.choice(list(known)) if seed else "clean"]()
+@pytest.mark.parametrize(("name", "story"), list(pairs()))
+def test_looks_say_what_the_whole_says(tmp_path: Path, name: str, story: str) -> None:
+    """Half of them behind a clean story."""
+    rng, known = random.Random(f"{name} {story}"), stories(name)
+    first = known[rng.choice(["clean", rng.choice(list(known))])]()
     told = first.run_events()
     lines = lines_of([first, known[story]()])
     ends = stored(tmp_path, lines, told.plan)
