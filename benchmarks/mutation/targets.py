@@ -18,7 +18,11 @@ OF_ALL: Final = tuple(
     f"{TESTS}/test_{each}.py" for each in ("contract", "checker_options", "one_node")
 )
 _ALSO: Final = {
+    "isr-linearizability": ("looks",),
     "kafka-log": ("power_losses",),
+    "metadata-answers": ("looks",),
+    "monotonic-counters": ("looks",),
+    "observed-cluster": ("looks",),
     "partition-data": ("power_losses", "told_reports"),
     "folds/config_changes": ("configured",),
     "folds/group_values": ("values",),
