@@ -195,8 +195,9 @@ def partition_data(events: RunEvents) -> Outcome:
     """Of one partition."""
     known = KnownPartition.of(events)
     sizes, producers, of_reports = _reports(events)
-    findings = [*_of_values(known), *_of_ends(known), *of_reports]
-    counts = _compared(known) | {TOLD_SIZES.name: sizes, TOLD_PRODUCERS.name: producers}
+    told, there_again = undone(known.limits, known.deletes)
+    findings = [*_of_values(known), *_of_ends(known, there_again), *of_reports]
+    counts = _compared(known, told) | {TOLD_SIZES.name: sizes, TOLD_PRODUCERS.name: producers}
     outcome = weighed(
         counts, list(of_replicas(findings, known.given, REPLICAS.name)), _figures(known), part=True
     )
@@ -215,12 +216,11 @@ def _of_values(known: KnownPartition) -> Iterator[Finding]:
     yield from _within_answer(known.given_to_anybody)
 
 
-def _of_ends(known: KnownPartition) -> Iterator[Finding]:
-    """What is wrong with where the log begins and ends."""
+def _of_ends(known: KnownPartition, there_again: Iterable[Finding]) -> Iterator[Finding]:
+    """What is wrong with where the log begins and ends. `there_again`: of what was deleted."""
     events, last = known.events, known.last
     yield from _told_by(LIMITS, goes_back(known.limits))
     yield from _told_by(LIMITS, hidden(known.limits, known.operations, events.plan))
-    _, there_again = undone(known.limits, known.deletes)
     yield from _told_by(DELETED, there_again)
     yield from _told_by(DELETED, half_done(known.operations))
     fetches = (each.operation for each in known.given_to_anybody)
@@ -237,11 +237,11 @@ def _told_by(clause: Clause, findings: Iterable[Finding]) -> Iterator[Finding]:
     return (replace(each, clause=clause.name) for each in findings)
 
 
-def _compared(known: KnownPartition) -> dict[str, Count]:
-    """By clause, but for what brokers tell of their logs and producers."""
+def _compared(known: KnownPartition, told: int) -> dict[str, Count]:
+    """By clause, but for what brokers tell of their logs and producers. `told`: so many answers
+    knew of a delete."""
     acknowledged, read, fetches = known.acknowledged, known.read, known.fetches
     late = [each for each in fetches if each.records and fetched(each.operation).get("log_start")]
-    told, _ = undone(known.limits, known.deletes)
     # Without an epoch an end binds no other, and is held against the last read alone.
     bound = [
         each

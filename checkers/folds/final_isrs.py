@@ -87,10 +87,8 @@ def _isrs_on_disk(events: RunEvents) -> tuple[dict[Partition, FinalIsr], str]:
         return {}, left.why or "no observer was told at the end how far it was committed"
     settings, found = Settings.of(events), dict[Partition, FinalIsr]()
     for record in left.records:
-        match record:
-            case PartitionState(leader=leader, leader_epoch=epoch) if record.offset < final[-1].end:
-                topic, read = settings.topics.get(record.topic_id, ""), final[-1].operation
-                found[record.key] = FinalIsr(record.isr, leader, epoch, read, topic, record)
-            case TopicDeletionBegun() | TopicRemoved():
-                found = {key: isr for key, isr in found.items() if key[0] != record.topic_id}
+        if isinstance(record, PartitionState) and record.offset < final[-1].end:
+            topic, read = settings.topics.get(record.topic_id, ""), final[-1].operation
+            leads = record.leader, record.leader_epoch
+            found[record.key] = FinalIsr(record.isr, *leads, read, topic, record)
     return {key: isr for key, isr in found.items() if not settings.unclean(key[0])}, ""
