@@ -25,6 +25,7 @@ from itertools import chain, pairwise
 from operator import attrgetter
 from typing import Final
 
+from checkers.folds.kept_states import kept_so_far, states_by_partition
 from checkers.folds.lives import Lives
 from checkers.folds.observations import with_observations
 from checkers.folds.reassigned import Wishes, wanted_by, wishes_of
@@ -35,7 +36,6 @@ from checkers.folds.sights import (
     Sight,
     Topic,
     sights_of,
-    states_shown,
     topics_named,
 )
 from checkers.folds.sweeps import falls
@@ -43,10 +43,9 @@ from checkers.folds.topic_ids import LIVES
 from checkers.folds.values import partitions_shown, topic_answer
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
-from framework.checking.run_checks import Kept, RunCheck, RunChecker, SoFar
+from framework.checking.run_checks import RunCheck, RunChecker, SoFar
 from framework.evidence.changes import NO_LEADER
 from framework.evidence.run_events import RunEvents, settle_marks, settled, unhealed
-from framework.history.event import is_observer
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, LEDGER, Clause, Count, Finding
 
@@ -537,7 +536,7 @@ def states_so_far(events: RunEvents) -> Outcome:
     """Of answers that show the state of a partition."""
     events = with_observations(events)
     wishes = wishes_of(events.operations)
-    partitions = _by_partition(events.operations)
+    partitions = states_by_partition(events.operations)
     findings = list[Finding]()
     for (topic_id, number), own in sorted(partitions.items()):
         where = f"{topic_id}/{number}"
@@ -546,50 +545,6 @@ def states_so_far(events: RunEvents) -> Outcome:
         findings += _replicas(where, number, own, wishes)
         findings += _versions(where, own)
     return weighed(_states_compared([*chain(*partitions.values())]), findings)
-
-
-def kept_so_far(over: RunEvents) -> Kept:
-    """All wishes; of each partition who first showed its newest version, in each state, the newest
-    version that was read, and replicas. What shows an older version reaches back."""
-    asked = {each.index: each for each in (*over.operations, *over.observations)}
-    newest: dict[Partition, int] = {}
-    kept: set[int] = {each.index for each in over.operations if each.f == "reassign"}
-    for key, own in _by_partition(with_observations(over).operations).items():
-        versions = [each.version for each in own if each.version is not None]
-        newest[key] = max(versions, default=-1)
-        kept |= {each.operation.index for each in _witnesses(own, newest[key])}
-
-    def reaches_back(operation: Operation) -> bool:
-        return any(
-            each.version is not None and each.version < newest.get(each.key, -1)
-            for each in states_shown(operation)
-        )
-
-    both = [asked[index] for index in kept]
-    return Kept(
-        operations=[each for each in both if not is_observer(each.process)],
-        observations=[each for each in both if is_observer(each.process)],
-        reaches_back=reaches_back,
-    )
-
-
-def _witnesses(own: Sequence[Sight], newest: int) -> Iterator[Sight]:
-    """Of one partition, in the order of the answers."""
-    yield from [each for each in own if each.replicas is not None][:1]
-    by_end = sorted(own, key=lambda each: each.operation.end or 0)
-    for order in (own, by_end):
-        last = [each for each in order if each.version == newest and newest >= 0]
-        yield from {each.state: each for each in reversed(last)}.values()
-    reads = [each for each in by_end if each.operation.f == "describe" and each.version is not None]
-    if reads:
-        yield max(reads, key=attrgetter("version"))
-
-
-def _by_partition(operations: Iterable[Operation]) -> Mapping[Partition, list[Sight]]:
-    found: dict[Partition, list[Sight]] = defaultdict(list)
-    for sight in chain.from_iterable(map(states_shown, operations)):
-        found[sight.key].append(sight)
-    return found
 
 
 class MetadataAnswers(RunChecker):

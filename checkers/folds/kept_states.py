@@ -1,0 +1,58 @@
+"""What answers showed of partitions, and what of it can still be contradicted while a run goes on
+(`metadata-answers`)."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from operator import attrgetter
+
+from checkers.folds.observations import with_observations
+from checkers.folds.sights import Partition, Sight, states_shown
+from framework.checking.run_checks import Kept
+from framework.evidence.run_events import RunEvents
+from framework.history.event import is_observer
+from framework.history.pairing import Operation
+
+
+def kept_so_far(over: RunEvents) -> Kept:
+    """All wishes; of each partition who first showed its newest version, in each state, the newest
+    version that was read, and replicas. What shows an older version reaches back."""
+    asked = {each.index: each for each in (*over.operations, *over.observations)}
+    newest: dict[Partition, int] = {}
+    kept: set[int] = {each.index for each in over.operations if each.f == "reassign"}
+    for key, own in states_by_partition(with_observations(over).operations).items():
+        versions = [each.version for each in own if each.version is not None]
+        newest[key] = max(versions, default=-1)
+        kept |= {each.operation.index for each in _witnesses(own, newest[key])}
+
+    def reaches_back(operation: Operation) -> bool:
+        return any(
+            each.version is not None and each.version < newest.get(each.key, -1)
+            for each in states_shown(operation)
+        )
+
+    both = [asked[index] for index in kept]
+    return Kept(
+        operations=[each for each in both if not is_observer(each.process)],
+        observations=[each for each in both if is_observer(each.process)],
+        reaches_back=reaches_back,
+    )
+
+
+def _witnesses(own: Sequence[Sight], newest: int) -> Iterator[Sight]:
+    """Of one partition, in the order of the answers."""
+    yield from [each for each in own if each.replicas is not None][:1]
+    by_end = sorted(own, key=lambda each: each.operation.end or 0)
+    for order in (own, by_end):
+        last = [each for each in order if each.version == newest and newest >= 0]
+        yield from {each.state: each for each in reversed(last)}.values()
+    reads = [each for each in by_end if each.operation.f == "describe" and each.version is not None]
+    if reads:
+        yield max(reads, key=attrgetter("version"))
+
+
+def states_by_partition(operations: Iterable[Operation]) -> Mapping[Partition, list[Sight]]:
+    found: dict[Partition, list[Sight]] = defaultdict(list)
+    for sight in chain.from_iterable(map(states_shown, operations)):
+        found[sight.key].append(sight)
+    return found
