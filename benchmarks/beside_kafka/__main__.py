@@ -235,7 +235,7 @@ def _measure(
     results: Results | None = None,
 ) -> None:
     """`results`: None, it counts for nothing. Raises `EngineError`."""
-    until_quiet(found.cluster)
+    until_quiet(found.cluster, sizes.quiet_s)
     began = time.monotonic()
     try:
         values = each.measure(found, sizes)

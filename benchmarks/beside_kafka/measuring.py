@@ -22,11 +22,13 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """How much is done. `seconds`: of each measurement that goes on for a time. `partitions`,
-    `led`: created in all; led by the broker that is shut down. `flood`: connections to each broker
-    of a flood."""
+    """How much is done. `seconds`: of each measurement that goes on for a time. `quiet_s`: before
+    it, a cluster that still does something is waited for so long at most. `partitions`, `led`:
+    created in all; led by the broker that is shut down. `flood`: connections to each broker of a
+    flood."""
 
     seconds: float = 3.0
+    quiet_s: float = 15.0
     partitions: int = 100_000
     led: int = 10_000
     under_way: tuple[int, ...] = (1, 10, 100)
@@ -35,7 +37,9 @@ class Sizes:
     flood: int = 100
 
 
-SMALL: Final = Sizes(seconds=0.3, partitions=30, led=6, under_way=(1, 4), batches=(4,), flood=3)
+SMALL: Final = Sizes(
+    seconds=0.3, quiet_s=0, partitions=30, led=6, under_way=(1, 4), batches=(4,), flood=3
+)
 """Takes seconds, and says nothing about how fast anything is."""
 
 

@@ -20,7 +20,7 @@ class Memory(WithThreeBrokers):
         return [*memory, Figure(IDLE, "% of a core", "less")]
 
     def measure(self, running: Running, sizes: Sizes) -> Mapping[str, float]:
-        until_quiet(running.cluster)
+        until_quiet(running.cluster, sizes.quiet_s)
         used_s, began = cpu_s(running.cluster), time.monotonic()
         time.sleep(sizes.seconds)  # it is time that is measured
         used_s, took_s = cpu_s(running.cluster) - used_s, time.monotonic() - began

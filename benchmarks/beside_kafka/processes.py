@@ -17,7 +17,6 @@ from framework.plugins.system import Cluster
 LOOK_S: Final = 0.5
 QUIET: Final = 0.3
 """Of a core, all nodes together."""
-QUIET_S: Final = 15.0
 
 
 def pids(cluster: Cluster) -> Iterator[int]:
@@ -31,7 +30,7 @@ def cpu_s(cluster: Cluster) -> float:
     return sum(map(processor_s, pids(cluster)))
 
 
-def until_quiet(cluster: Cluster) -> None:
+def until_quiet(cluster: Cluster, patience_s: float) -> None:
     """Wait until the nodes have done what they put off, as removing what was deleted or compiling
     what was called often: until they take little of a core, or it is too late."""
 
@@ -42,7 +41,7 @@ def until_quiet(cluster: Cluster) -> None:
 
     tenacity.Retrying(
         retry=tenacity.retry_if_result(lambda found: not found),
-        stop=tenacity.stop_after_delay(QUIET_S),
+        stop=tenacity.stop_after_delay(patience_s),
         retry_error_callback=lambda _: None,
     )(idle)
 

@@ -64,9 +64,9 @@ class Records(WithThreeBrokers):
             for records in sizes.batches:
                 with client.made("bytes", PARTITIONS):
                     leaders = client.leaders("bytes")
-                    values += _moved(running, leaders, _producing(records), sizes.seconds)
+                    values += _moved(running, leaders, _producing(records), sizes)
                     if records == sizes.batches[-1]:
-                        values += _moved(running, leaders, _consume, sizes.seconds)
+                        values += _moved(running, leaders, _consume, sizes)
         return {
             figure.name: value for figure, value in zip(self.figures(sizes), values, strict=True)
         }
@@ -84,7 +84,7 @@ def _moved(
     running: Running,
     leaders: Mapping[str, Sequence[int]],
     move: Callable[[Connection, int, float], Moved],
-    seconds: float,
+    sizes: Sizes,
 ) -> tuple[float, float, float]:
     """MB/s, p99 of the requests in ms, processor time of all nodes in ms a MB."""
     ways = {
@@ -94,10 +94,13 @@ def _moved(
     }
     try:
         open_all(ways.values())
-        until_quiet(running.cluster)
+        until_quiet(running.cluster, sizes.quiet_s)
         used_s, began = cpu_s(running.cluster), time.monotonic()
         with ThreadPoolExecutor(len(ways)) as pool:
-            each = [pool.submit(move, way, number, began + seconds) for number, way in ways.items()]
+            each = [
+                pool.submit(move, way, number, began + sizes.seconds)
+                for number, way in ways.items()
+            ]
             moved = [future.result() for future in each]
         took_s, used_s = time.monotonic() - began, cpu_s(running.cluster) - used_s
     finally:

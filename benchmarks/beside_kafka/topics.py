@@ -54,7 +54,7 @@ class Topics(WithThreeBrokers):
         found: dict[str, float] = {}
         for role in PLACES:
             for under_way in sizes.under_way:
-                found |= _created(running, role, under_way, sizes.seconds)
+                found |= _created(running, role, under_way, sizes)
         return found
 
 
@@ -62,7 +62,7 @@ def _named(role: str, under_way: int) -> str:
     return f"topics created {PLACES[role]}, {under_way} under way"
 
 
-def _created(running: Running, role: str, under_way: int, seconds: float) -> dict[str, float]:
+def _created(running: Running, role: str, under_way: int, sizes: Sizes) -> dict[str, float]:
     """Raises `Failed`, `Breakdown`."""
     cluster = running.cluster
     with Client(cluster) as client, ExitStack() as stack:
@@ -70,11 +70,11 @@ def _created(running: Running, role: str, under_way: int, seconds: float) -> dic
         for way in ways:
             stack.callback(way.close)
         open_all(ways)
-        until_quiet(cluster)
+        until_quiet(cluster, sizes.quiet_s)
         used_s, began = cpu_s(cluster), time.monotonic()
         with ThreadPoolExecutor(under_way) as pool:
             each = [
-                pool.submit(_create, way, f"{role}-{under_way}-{number}-", began + seconds)
+                pool.submit(_create, way, f"{role}-{under_way}-{number}-", began + sizes.seconds)
                 for number, way in enumerate(ways)
             ]
             made = [future.result() for future in each]

@@ -111,7 +111,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(f"{name} ends")
 
     monkeypatch.setattr(command, "running", running)
-    monkeypatch.setattr(command, "until_quiet", lambda cluster: None)
+    monkeypatch.setattr(command, "until_quiet", lambda cluster, patience_s: None)
     return found
 
 

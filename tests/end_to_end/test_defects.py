@@ -182,14 +182,15 @@ def results(
             given["time_limit_s"] *= times
             return recorded(into / label, label, seed=SEED, **given)
 
+        folders: dict[str, Path] = {}
+        if by_itself := [name for name in names if name in ALONE]:
+            with alone():  # first: no long test is under way, which all others would wait for
+                folders |= {name: record(name) for name in by_itself}
         together = [name for name in names if name not in ALONE]
         with ThreadPoolExecutor(AT_ONCE) as pool:
             recording = pool.map(record, together)
             spark = request.getfixturevalue("spark")  # which starts meanwhile
-            folders = dict(zip(together, recording, strict=True))
-        if by_itself := [name for name in names if name in ALONE]:
-            with alone():
-                folders |= {name: record(name) for name in by_itself}
+            folders |= zip(together, recording, strict=True)
         return dict(zip(folders, check_runs(spark, list(folders.values())), strict=True))
 
     results = checked([*RUNS, *HEALTHY], 1)
