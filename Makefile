@@ -10,18 +10,17 @@ BIN    := $(VENV)/bin
 # Arguments of `python -m framework run`.
 ARGS ?= --nemesis partition
 
-# Four workers for two cores: one of them has most tests with clusters, another those with Spark, and
-# both wait most of the time.
+# Three workers for two cores: one of them has most tests with clusters, another those with Spark.
 # A group of tests stays in one worker, one after the other; tests/conftest.py says which are one,
 # and puts the long ones first.
-PYTEST_ARGS ?= -n 4 --dist loadgroup --no-loadscope-reorder --durations=25
+PYTEST_ARGS ?= -n 3 --dist loadgroup --no-loadscope-reorder --durations=25
 
 # Byte code is kept, whatever the environment says: tests start hundreds of processes of our own.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help run test lint setup setup-test
 help:
-	@sed -n 's/^# //p' Makefile | head -n 4
+	@sed -n 's/^# //p' Makefile | head -n 3
 
 run: setup
 	$(BIN)/python -m framework run $(ARGS)

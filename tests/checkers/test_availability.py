@@ -1297,7 +1297,7 @@ def told(outcome: Outcome) -> tuple[Any, ...]:
     return (outcome, figures, kinds, [repr(each) for each in outcome.clauses.values()])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([1, 3, 1_000]))
 def test_columns_show_what_objects_show(seed: int, rows: int) -> None:
     events = histories(random.Random(seed))

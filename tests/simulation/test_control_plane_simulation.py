@@ -13,11 +13,12 @@ from nodes.kraft.simulation.schedule import Crash, Operation, Schedule, draw
 from nodes.kraft.simulation.shrink import ddmin, minimal, play
 from nodes.kraft.simulation.variants import CALM, VARIANTS, Variant
 
-SEEDS = int(os.environ.get("SIMULATION_SEEDS", "100"))
-CHUNK = 50
+SEEDS = int(os.environ.get("SIMULATION_SEEDS", "60"))
+CHUNK = 30
 ENOUGH = 150
 """Seeds within which each broken variant has to be caught."""
 FEW = {
+    "confirms-without-a-round": 60,
     "ignores-leader-epoch": 40,
     "fenced-broker-stays-in-isr": 90,
     "leader-acknowledges-alone": 35,

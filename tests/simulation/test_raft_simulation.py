@@ -7,8 +7,8 @@ from nodes.kraft.simulation.raft_parts import Profile
 from nodes.kraft.simulation.raft_variants import VARIANTS, Variant
 from nodes.kraft.simulation.raft_world import World
 
-SEEDS = 100
-CHUNK = 25
+SEEDS = 60
+CHUNK = 20
 ENOUGH = 400
 """Seeds within which each broken variant has to be caught."""
 FEW = {

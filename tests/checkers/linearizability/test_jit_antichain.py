@@ -71,7 +71,7 @@ def assert_right(encoded: EncodedHistory, decision: Decision, right: bool) -> No
         assert decision.culprit in decision.involved
 
 
-@pytest.mark.parametrize("part", range(20))
+@pytest.mark.parametrize("part", range(12))
 def test_agrees_with_brute_force(part: int) -> None:
     for seed in range(100 * part, 100 * (part + 1)):
         encoded = small(seed)
@@ -122,7 +122,7 @@ def test_time_that_runs_out_while_it_widens_refutes_nothing(
 
 def test_no_window_refutes_what_is_linearizable() -> None:
     refuted = 0
-    for seed in range(40_000, 40_400):
+    for seed in range(40_000, 40_250):
         encoded = small(seed)
         right = linearizable(encoded)
         search = method._Search(encoded, Budget(BUDGET_S))

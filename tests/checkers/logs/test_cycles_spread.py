@@ -48,7 +48,7 @@ def spread(txns: Sequence[Txn], window: int, rounds: int = 8) -> Cycles:
     return search(vertices, edges)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(logs(), st.integers(1, 16), st.integers(1, 4))
 def test_random_logs_have_the_same_cycles(txns: list[Txn], window: int, rounds: int) -> None:
     """Whatever the windows, and however little they learn of each other. (The clients of these
@@ -103,7 +103,7 @@ def sound_logs(draw: st.DrawFn) -> list[Txn]:
     ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(sound_logs(), st.integers(4, 40), st.integers(1, 8))
 def test_nearly_sound_logs_have_the_same_cycles(txns: list[Txn], window: int, rounds: int) -> None:
     whole, found = cycles(table(txns, "0")), spread(txns, window, rounds)
@@ -242,7 +242,7 @@ def test_histories_are_judged_alike(make: Callable[[int], Events], tmp_path: Pat
 @pytest.mark.parametrize("plant", ["none", "G1c", "G1c-realtime"])
 def test_planted_cycles_are_found_on_spark(plant: Plant, tmp_path: Path, spark: object) -> None:
     path = tmp_path / "history.parquet"
-    write(path, 2_000, plant=plant)
+    write(path, 600, plant=plant)
     given_ = [Given(path, (path,))]
     (there,) = check_histories(spark, given_, "kafka", spread=True, partitions=2)
     (here,) = check_histories(None, given_, "kafka")

@@ -57,7 +57,7 @@ def test_here_and_on_spark_the_same(spark: Any, monkeypatch: pytest.MonkeyPatch)
     assert set(here["numbers"].column("order").to_pylist()) == {"True"}
     assert sum(here["numbers"].column("number").to_pylist()) == sum(range(5 * ROWS))
     assert here["sources"].column("source").to_pylist() == list(range(5))
-    for buckets, partitions in [(1, 1), (2, 2), (8, 8), (8, 1), (7, 3)]:
+    for buckets, partitions in [(1, 1), (8, 1), (7, 3)]:
         there = exchange(spark, range(5), partial(numbers, buckets), REDUCES, partitions=partitions)
         assert {stage: table.to_pydict() for stage, table in there.items()} == {
             stage: table.to_pydict() for stage, table in here.items()

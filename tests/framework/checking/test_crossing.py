@@ -193,9 +193,9 @@ from framework.checking import spark as session
 from framework.checking.engine import check_runs
 from opened_files import read_by
 
-with session.running("local-cluster[2,1,1024]") as spark:
+with session.running("local-cluster[1,2,1024]") as spark:
     processes = ["self", spark.sparkContext._gateway.proc.pid]
-    for name, groups in (("first", 50), ("small", 50), ("large", 250)):
+    for name, groups in (("first", 20), ("small", 20), ("large", 120)):
         run = Path(sys.argv[1], name)
         run.mkdir()
         make(run, groups * EVENTS)

@@ -164,7 +164,7 @@ def lines(draw: st.DrawFn) -> bytes:
 
 
 SETTINGS = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=35, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
