@@ -1,0 +1,126 @@
+"""What looks have forgotten of a run is contradicted by what comes later: the first half of a story
+is over at one look, of which rules keep little, and the other half breaks it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import test_observed_cluster as observed
+from planted_runs import Story
+from test_looks import CHECKERS, FORGETFUL, broken, lines_of, said, stored, verdicts, whole
+
+from framework.checking.keyed import Outcome
+from framework.checking.looks import Looks
+from framework.evidence.run_events import RunEvents
+from framework.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """`first` is as it should be, and enough to be judged; what `then` adds breaks `clause`."""
+
+    checker: str
+    clause: str
+    first: Callable[[], Any]
+    then: Callable[[Any], object]
+
+
+def a_late_epoch(*leaders: int) -> Callable[[], observed.Asked]:
+    """Of the quorum, in which c3 names these one after another; -1: nobody."""
+
+    def told() -> observed.Asked:
+        story = observed.clean()
+        for leader in leaders:
+            story.node("c3", leader=leader, leader_epoch=7)
+        return story
+
+    return told
+
+
+def broker_epochs() -> Story:
+    return answered((4, 3), (5, 11), (4, 9), (5, 12), (6, 1), (4, 9))
+
+
+def answered(*epochs: tuple[int, int], story: Story | None = None) -> Story:
+    story = story or Story()
+    for broker, epoch in epochs:
+        story.heartbeat(broker, -1, answered=epoch)
+    return story
+
+
+SPANS: Final = {
+    "the leader of an epoch that was over": Span(
+        *("observed-cluster", "one-leader", observed.clean),
+        lambda story: story.node("c3", leader=3, leader_epoch=1),
+    ),
+    "a leader whose epoch began with nobody": Span(
+        *("observed-cluster", "one-leader", a_late_epoch(-1, 2)),
+        lambda story: story.node("c2", leader=1, leader_epoch=7),
+    ),
+    "a leader whose id is 0": Span(
+        *("observed-cluster", "one-leader", a_late_epoch(0)),
+        lambda story: story.node("c2", leader=1, leader_epoch=7),
+    ),
+    "the address of a broker": Span(
+        *("observed-cluster", "one-address", observed.clean),
+        lambda story: story.brokers("b3", b2="elsewhere"),
+    ),
+    "the epoch of a broker": Span(
+        *("monotonic-counters", "answers", broker_epochs),
+        lambda story: answered((4, 8), story=story),
+    ),
+    "the epoch of a broker that was asked once": Span(
+        *("monotonic-counters", "answers", broker_epochs),
+        lambda story: answered((6, 0), story=story),
+    ),
+}
+OF_THESE: Final = {name: each for name, each in SPANS.items() if each.checker in CHECKERS}
+
+
+def counting(name: str, judged: list[int]) -> dict[str, Any]:
+    """The checker, which notes of how many operations and observations it is asked to judge."""
+    checker: Any = CHECKERS[name]
+    rule = checker.so_far.check.rule
+
+    def counted(events: RunEvents) -> Any:
+        judged.append(len(events.operations) + len(events.observations))
+        return rule(events)
+
+    class Counting(type(checker)):  # type: ignore[misc]
+        so_far = replace(checker.so_far, check=replace(checker.so_far.check, rule=counted))
+
+    return {name: Counting()}
+
+
+@pytest.mark.parametrize("span", OF_THESE.values(), ids=OF_THESE.keys())
+def test_what_was_forgotten_is_contradicted_by_what_was_kept(tmp_path: Path, span: Span) -> None:
+    story, judged = span.first(), list[int]()
+    checkers = counting(span.checker, judged)
+    cut, size = len(lines_of([story])), len(story.operations) + len(story.observations)
+    span.then(story)
+    ends = stored(tmp_path, lines_of([story]), story.run_events().plan)
+    looks = Looks(tmp_path, checkers, FORGETFUL)
+    for _ in range(2):
+        judged.clear()
+        first = verdicts(said(checkers, looks.look(ends[cut - 1])))
+        assert first[span.checker, span.clause] is Verdict.VALID and not broken(first)
+    assert judged[0] <= size / 2, "most of it is forgotten at the second look"
+    last = verdicts(said(checkers, looks.look(ends[-1])))
+    at_once = verdicts(whole(checkers, tmp_path, ends[-1]))
+    assert broken(last) == broken(at_once) == {(span.checker, span.clause)}
+
+
+@pytest.mark.parametrize("name", sorted({each.checker for each in OF_THESE.values()}))
+def test_of_a_healthy_run_a_look_says_what_the_check_at_its_end_says(name: str) -> None:
+    """As often, too: a clause of which one says that there was no occasion is not judged."""
+    checker: Any = CHECKERS[name]
+    (first, *_) = (each.first for each in OF_THESE.values() if each.checker == name)
+    events = first().run_events()
+    for plan in (events.plan, {}):
+        known = replace(events, plan=plan)
+        so_far, at_the_end = checker.so_far.check.rule(known), checker.check_run(known)
+        assert isinstance(so_far, Outcome) and isinstance(at_the_end, Outcome)
+        own = {each.name for each in checker.live}
+        assert so_far.clauses == {k: v for k, v in at_the_end.clauses.items() if k in own}
