@@ -156,6 +156,16 @@ def test_what_was_forgotten_is_contradicted_by_what_was_kept(tmp_path: Path, spa
     assert broken(last) == broken(at_once) == breaks
 
 
+@pytest.mark.parametrize("name", {"observed-cluster"} & CHECKERS.keys())
+def test_what_only_observers_were_told_is_said_at_the_first_look(tmp_path: Path, name: str) -> None:
+    story, checkers = observed.Asked(), {name: CHECKERS[name]}
+    for leader in (1, 2):
+        story.node(f"c{leader}", leader=leader)
+    ends = stored(tmp_path, lines_of([story]), story.run_events().plan)
+    found = verdicts(said(checkers, Looks(tmp_path, checkers).look(ends[-1])))
+    assert broken(found) == {(name, "one-leader")}
+
+
 @pytest.mark.parametrize("name", sorted({each.checker for each in OF_THESE.values()}))
 def test_of_a_healthy_run_a_look_says_what_the_check_at_its_end_says(name: str) -> None:
     """As often, too: a clause of which one says that there was no occasion is not judged."""
