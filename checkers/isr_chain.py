@@ -12,7 +12,7 @@ applied. What clients see of it by themselves is isr-linearizability's.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
@@ -335,9 +335,10 @@ class Judge:
                 continue
             self.counts.answers.append(sight.operation.index)
             by_record, by_answer = str(made.state), str(sight.state)
-            if made.state == sight.state and _differ(made.change.eligible, sight.eligible):
-                by_record += f", eligible leaders {sorted(made.change.eligible or ())}"
-                by_answer += f", eligible leaders {sorted(sight.eligible or ())}"
+            recorded, shown = made.change.eligible, sight.eligible
+            if recorded is not None and shown is not None:
+                by_record += f", eligible leaders {sorted(set(recorded))}"
+                by_answer += f", eligible leaders {sorted(shown)}"
             if by_record != by_answer:
                 yield finding(
                     f"version {sight.version} has two states: {by_record} by the record at "
@@ -346,11 +347,6 @@ class Judge:
                     [made.change],
                     clause=CHAIN.name,
                 )
-
-
-def _differ(recorded: Sequence[int] | None, shown: Set[int] | None) -> bool:
-    """Who else may lead, where both tell of that."""
-    return recorded is not None and shown is not None and set(recorded) != shown
 
 
 def _or_else(before: Link | None, isr: frozenset[int]) -> str:

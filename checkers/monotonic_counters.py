@@ -4,6 +4,7 @@ applied offsets, broker epochs, leader and partition epochs, and what clients sa
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -401,12 +402,7 @@ def _never_back(tally: Tally, sights: list[Sight], describe: Callable[[Sight, Si
 
 
 def _answered_broker_epochs(tally: Tally, operations: Iterable[Operation]) -> None:
-    sights: dict[int, list[Sight]] = defaultdict(list)
-    for operation in operations:
-        epoch = heartbeat_answer(operation).get("broker_epoch") if operation.ok else None
-        if isinstance(epoch, int) and epoch >= 0:
-            sights[heartbeat(operation)["broker_id"]].append(Sight(operation, epoch))
-    for broker, seen in sorted(sights.items()):
+    for broker, seen in sorted(_broker_epochs(operations).items()):
 
         def describe(best: Sight, sight: Sight, broker: int = broker) -> str:
             return (
@@ -416,6 +412,16 @@ def _answered_broker_epochs(tally: Tally, operations: Iterable[Operation]) -> No
             )
 
         _never_back(tally, seen, describe)
+
+
+def _broker_epochs(operations: Iterable[Operation]) -> Mapping[int, list[Sight]]:
+    """That each broker was answered, by its id."""
+    found: dict[int, list[Sight]] = defaultdict(list)
+    for operation in operations:
+        epoch = heartbeat_answer(operation).get("broker_epoch") if operation.ok else None
+        if isinstance(epoch, int) and epoch >= 0:
+            found[heartbeat(operation)["broker_id"]].append(Sight(operation, epoch))
+    return found
 
 
 Boots = Mapping[str, list[Moment]]
@@ -480,15 +486,10 @@ def answers_so_far(events: RunEvents) -> Outcome:
 
 
 def kept_so_far(over: RunEvents) -> Kept:
-    """Of each broker the first that was answered its highest epoch."""
-    best: dict[int, Operation] = {}
-    for each in sorted(over.operations, key=lambda each: each.end or 0):
-        epoch = heartbeat_answer(each).get("broker_epoch") if each.ok else None
-        if isinstance(epoch, int) and epoch >= 0:
-            broker = heartbeat(each)["broker_id"]
-            if broker not in best or epoch > heartbeat_answer(best[broker])["broker_epoch"]:
-                best[broker] = each
-    return Kept([*best.values()])
+    """Of each broker one that was answered its highest epoch: all that is over precedes what comes
+    later."""
+    best = (max(own, key=attrgetter("value")) for own in _broker_epochs(over.operations).values())
+    return Kept([each.operation for each in best])
 
 
 class MonotonicCounters(RunChecker):

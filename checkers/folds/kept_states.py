@@ -2,9 +2,8 @@
 (`metadata-answers`)."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import chain
-from operator import attrgetter
 
 from checkers.folds.observations import with_observations
 from checkers.folds.sights import Partition, Sight, states_shown
@@ -15,15 +14,18 @@ from framework.history.pairing import Operation
 
 
 def kept_so_far(over: RunEvents) -> Kept:
-    """All wishes; of each partition who first showed its newest version, in each state, the newest
-    version that was read, and replicas. What shows an older version reaches back."""
+    """All wishes; of each partition the first replicas and one that showed its newest version: if
+    others showed another state of that, it is broken already. What shows an older version reaches
+    back."""
     asked = {each.index: each for each in (*over.operations, *over.observations)}
     newest: dict[Partition, int] = {}
     kept: set[int] = {each.index for each in over.operations if each.f == "reassign"}
     for key, own in states_by_partition(with_observations(over).operations).items():
         versions = [each.version for each in own if each.version is not None]
         newest[key] = max(versions, default=-1)
-        kept |= {each.operation.index for each in _witnesses(own, newest[key])}
+        first = [each for each in own if each.replicas is not None][:1]
+        last = [each for each in own if each.version == newest[key]][:1]
+        kept |= {each.operation.index for each in (*first, *last)}
 
     def reaches_back(operation: Operation) -> bool:
         return any(
@@ -37,18 +39,6 @@ def kept_so_far(over: RunEvents) -> Kept:
         observations=[each for each in both if is_observer(each.process)],
         reaches_back=reaches_back,
     )
-
-
-def _witnesses(own: Sequence[Sight], newest: int) -> Iterator[Sight]:
-    """Of one partition, in the order of the answers."""
-    yield from [each for each in own if each.replicas is not None][:1]
-    by_end = sorted(own, key=lambda each: each.operation.end or 0)
-    for order in (own, by_end):
-        last = [each for each in order if each.version == newest and newest >= 0]
-        yield from {each.state: each for each in reversed(last)}.values()
-    reads = [each for each in by_end if each.operation.f == "describe" and each.version is not None]
-    if reads:
-        yield max(reads, key=attrgetter("version"))
 
 
 def states_by_partition(operations: Iterable[Operation]) -> Mapping[Partition, list[Sight]]:

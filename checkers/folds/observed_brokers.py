@@ -189,7 +189,7 @@ def _deaths(events: RunEvents, nodes: Nodes) -> Iterator[tuple[FaultRecord, int,
     for fault in events.faults:
         since_ns = missed_by_ns(events, nodes, fault.injected_ns or 0)
         _, until_ns = held_ns(fault)
-        if fault.gone and fault.effective and since_ns < until_ns:
+        if fault.gone and fault.effective:
             meanwhile = [each for each in events.faults if _meets(each, fault)]
             if meanwhile == [fault] and any(not each.calm for each in owed_in(events, meanwhile)):
                 yield fault, since_ns, until_ns

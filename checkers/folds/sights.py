@@ -75,16 +75,15 @@ def sights_of(events: RunEvents) -> Iterator[Sight]:
 
 def states_shown(operation: Operation) -> Iterator[Sight]:
     """By a read or an ISR change."""
-    if operation.f not in SHOW_STATES or not operation.ok or not isinstance(operation.result, dict):
+    if not operation.ok or not isinstance(operation.result, dict):
         return
     if operation.f == "alter-isr":
         asked = alter_isr(operation)
-        key = (asked["topic_id"], asked["partition"])
-        yield _sight(operation, key, altered_isr(operation))
-        return
-    topic = topic_answer(operation)
-    for shown in partitions_shown(operation):
-        yield _sight(operation, (topic["topic_id"], shown["partition"]), shown)
+        yield _sight(operation, (asked["topic_id"], asked["partition"]), altered_isr(operation))
+    elif operation.f in READS:
+        topic = topic_answer(operation)
+        for shown in partitions_shown(operation):
+            yield _sight(operation, (topic["topic_id"], shown["partition"]), shown)
 
 
 def topics_named(events: RunEvents) -> Iterator[Topic]:

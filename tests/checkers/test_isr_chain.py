@@ -994,6 +994,16 @@ def accepted_with(story: Story, **named: Any) -> None:
     story.alter(0, [4, 5], partition=5, **named)
 
 
+def test_a_leader_that_goes_may_leave_itself_out() -> None:
+    """It is no member then, in service or not."""
+    story = clean()
+    story.partition(50, 0, [4, 5, 6], partition_id=5)
+    fence(story, 51, 4)
+    story.partition(53, 1, [5], partition_id=5)
+    story.alter(0, [5], partition=5, isr_epochs=[8])
+    assert not judge(story.run_events()).findings
+
+
 @PLANTED.violation("named epoch 6 of broker 4", "has epoch 7, since offset 6")
 def change_of_an_older_process(story: Story) -> None:
     accepted_with(story, broker_epoch=6)

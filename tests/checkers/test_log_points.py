@@ -93,6 +93,7 @@ def test_a_topic_has_the_partitions_that_were_made() -> None:
     assert true(more.partitions(A, {1}), 7) == {2, 3}
     assert true(more.partitions(A, {0, 1}), 7) == {4, 5, 6}
     assert true(more.partitions(A, {0}), 7) == set()
+    assert more.partitions(A, {0, 1}) == Spans([4], [NEVER_AGAIN]), "a change makes none"
 
 
 def test_one_that_is_about_to_go_may_be_shown_or_not() -> None:

@@ -195,6 +195,15 @@ def a_broker_that_keeps_an_isr_that_was_over(story: Story) -> None:
     listed(shown(shrunk(story)), "b3", t=shows())
 
 
+@PLANTED.violation("c2 had shown to be committed", STALE[1])
+def a_broker_that_keeps_what_a_client_was_shown_to_be_over(story: Story) -> None:
+    shrunk(story)
+    ext = {"offset": story.disks.ends[VOTERS[0]], "epoch": 1}
+    story.op("describe", "v", None, None, node="c2", ext=ext)
+    story.wait(2_001)
+    listed(story, "b3", t=shows())
+
+
 @PLANTED.violation(*STALE)
 def a_broker_that_tells_a_client_of_a_leader_that_was_over(story: Story) -> None:
     read(shown(shrunk(story, leader=5, leader_epoch=1, isr=[5, 6])), "t", shows(), "b3")

@@ -240,6 +240,13 @@ def and_so_where_it_does_not_know_how_far_another_is(story: Asked) -> None:
     voters_are(story, end, end + 5, -1, high_watermark=end + 6)
 
 
+def test_what_a_majority_lacks_is_told_once_however_often_it_is_so() -> None:
+    story = clean()
+    for _ in range(3):
+        the_leader_commits_what_it_alone_has(story)
+    assert sum("a majority of those who vote" in each for each in findings(story)) == 1
+
+
 def test_a_majority_is_enough_and_who_is_unknown_may_have_all() -> None:
     story, end = Asked(), 50
     story.leader = 2
@@ -275,6 +282,11 @@ def a_leaders_high_watermark_goes_back(story: Asked) -> None:
 @PLANTED.violation("the log of leader 3 in epoch 3 ends at 9", "below what had been told")
 def a_leader_lacks_what_was_committed(story: Asked) -> None:
     story.quorum("b1", leader=3, leader_epoch=3, high_watermark=-1, end=9)
+
+
+@PLANTED.violation("the log of leader 3 in epoch 3 ends at 0", "below what had been told")
+def a_leader_has_nothing_at_all(story: Asked) -> None:
+    story.quorum("b1", leader=3, leader_epoch=3, high_watermark=-1, end=0)
 
 
 @PLANTED.violation("the log of leader 2 in epoch 2 ends at")
@@ -447,7 +459,7 @@ def test_where_no_broker_dies_none_can_be_listed_though_it_is_dead() -> None:
     story.rounds(3)
     with story.fault("kill", ends_processes=True, victims={"c3": {}}):
         story.dead.add("c3")
-        story.rounds(12)
+        story.rounds(15)
     story.dead.clear()
     ended(story)
     assert clause_of(judged(CHECKER, story), "dead-unlisted").verdict is None

@@ -44,6 +44,14 @@ def worst(operations: list[Tried], stretches: list[Stretch], *, whole: bool = Fa
     return JUDGE.worst(found, np.arange(len(found)), stretches, found.ok, whole=whole)
 
 
+def test_refusals_while_a_fault_holds_count_of_the_whole_system_alone() -> None:
+    """Of a part of it, if nothing else is said."""
+    found = asked([(at, at + 1, "refused") for at in range(1, 13)])
+    own, stretches = np.arange(len(found)), [Stretch(0, 20, calm=False)]
+    assert len(JUDGE.worst(found, own, stretches, found.ok).tried) == 0
+    assert len(JUDGE.worst(found, own, stretches, found.ok, whole=True).tried) == 12
+
+
 # --- the definition -----------------------------------------------------------------------
 
 

@@ -1,0 +1,181 @@
+"""What looks have forgotten of a run is contradicted by what comes later: the first half of a story
+is over at one look, of which rules keep little, and the other half breaks it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import test_metadata_answers as answers
+import test_observed_cluster as observed
+from planted_runs import OTHER, Story
+from test_looks import CHECKERS, FORGETFUL, broken, lines_of, said, stored, verdicts, whole
+
+from framework.checking.keyed import Outcome
+from framework.checking.looks import Looks
+from framework.evidence.run_events import RunEvents
+from framework.verdict import Verdict
+
+THIRD: Final = "33333333-3333-3333-3333-333333333333"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """`first` is as it should be, and enough to be judged; what `then` adds breaks `clause`, or
+    `holds`."""
+
+    checker: str
+    clause: str
+    first: Callable[[], Any]
+    then: Callable[[Any], object]
+    holds: bool = False
+
+
+def a_late_epoch(*leaders: int) -> Callable[[], observed.Asked]:
+    """Of the quorum, in which c3 names these one after another; -1: nobody."""
+
+    def told() -> observed.Asked:
+        story = observed.clean()
+        for leader in leaders:
+            story.node("c3", leader=leader, leader_epoch=7)
+        return story
+
+    return told
+
+
+def broker_epochs() -> Story:
+    return answered((4, 3), (5, 11), (4, 9), (5, 12), (6, 1), (4, 9))
+
+
+def answered(*epochs: tuple[int, int], story: Story | None = None) -> Story:
+    story = story or Story()
+    for broker, epoch in epochs:
+        story.heartbeat(broker, -1, answered=epoch)
+    return story
+
+
+def states() -> answers.Answers:
+    """Of t/0, up to version 4, and of another topic; an observer is shown replicas of v/0."""
+    story = answers.ended(answers.clean())
+    for version in (3, 5, 7):
+        story.read(version, topic_id=OTHER)
+    told = [{"name": "v", **answers.cached(THIRD)}]
+    story.ask("b1", "describe-topics", {"brokers": [], "topics": told})
+    return story
+
+
+def wanted() -> answers.Answers:
+    story = states()
+    answers.moved(story, [4, 7])
+    return story
+
+
+SPANS: Final = {
+    "the leader of an epoch that was over": Span(
+        *("observed-cluster", "one-leader", observed.clean),
+        lambda story: story.node("c3", leader=3, leader_epoch=1),
+    ),
+    "a leader whose epoch began with nobody": Span(
+        *("observed-cluster", "one-leader", a_late_epoch(-1, 2)),
+        lambda story: story.node("c2", leader=1, leader_epoch=7),
+    ),
+    "a leader whose id is 0": Span(
+        *("observed-cluster", "one-leader", a_late_epoch(0)),
+        lambda story: story.node("c2", leader=1, leader_epoch=7),
+    ),
+    "the address of a broker": Span(
+        *("observed-cluster", "one-address", observed.clean),
+        lambda story: story.brokers("b3", b2="elsewhere"),
+    ),
+    "the epoch of a broker": Span(
+        *("monotonic-counters", "answers", broker_epochs),
+        lambda story: answered((4, 8), story=story),
+    ),
+    "the epoch of a broker that was asked once": Span(
+        *("monotonic-counters", "answers", broker_epochs),
+        lambda story: answered((6, 0), story=story),
+    ),
+    "the state of a version": Span(
+        *("metadata-answers", "versions", states),
+        lambda story: story.read(4, leader_epoch=2, isr=[4, 5]),
+    ),
+    "the leader epoch of a version": Span(
+        *("metadata-answers", "versions", states),
+        lambda story: story.read(9, leader_epoch=1, isr=[4]),
+    ),
+    "replicas": Span(
+        *("metadata-answers", "replicas", states),
+        lambda story: story.cache("b2", leader_epoch=2, isr=[4], replicas=[4, 5, 7]),
+    ),
+    "replicas that only an observer was shown": Span(
+        *("metadata-answers", "replicas", states),
+        lambda story: story.cache("b2", topic_id=THIRD, replicas=[4, 5, 7], isr=[4]),
+    ),
+    "replicas that somebody wanted": Span(
+        *("metadata-answers", "replicas", wanted),
+        lambda story: story.cache("b2", leader_epoch=2, isr=[4], replicas=[4, 7]),
+        holds=True,
+    ),
+}
+"""By what is forgotten."""
+OF_THESE: Final = {name: each for name, each in SPANS.items() if each.checker in CHECKERS}
+
+
+def counting(name: str, judged: list[int]) -> dict[str, Any]:
+    """The checker, which notes of how many operations and observations it is asked to judge."""
+    checker: Any = CHECKERS[name]
+    rule = checker.so_far.check.rule
+
+    def counted(events: RunEvents) -> Any:
+        judged.append(len(events.operations) + len(events.observations))
+        return rule(events)
+
+    class Counting(type(checker)):  # type: ignore[misc]
+        so_far = replace(checker.so_far, check=replace(checker.so_far.check, rule=counted))
+
+    return {name: Counting()}
+
+
+@pytest.mark.parametrize("span", OF_THESE.values(), ids=OF_THESE.keys())
+def test_what_was_forgotten_is_contradicted_by_what_was_kept(tmp_path: Path, span: Span) -> None:
+    story, judged = span.first(), list[int]()
+    checkers = counting(span.checker, judged)
+    cut, size = len(lines_of([story])), len(story.operations) + len(story.observations)
+    span.then(story)
+    ends = stored(tmp_path, lines_of([story]), story.run_events().plan)
+    looks = Looks(tmp_path, checkers, FORGETFUL)
+    for _ in range(2):
+        judged.clear()
+        first = verdicts(said(checkers, looks.look(ends[cut - 1])))
+        assert first[span.checker, span.clause] is Verdict.VALID and not broken(first)
+    assert judged[0] <= size / 2, "most of it is forgotten at the second look"
+    last = verdicts(said(checkers, looks.look(ends[-1])))
+    at_once = verdicts(whole(checkers, tmp_path, ends[-1]))
+    breaks = set() if span.holds else {(span.checker, span.clause)}
+    assert broken(last) == broken(at_once) == breaks
+
+
+@pytest.mark.parametrize("name", {"observed-cluster"} & CHECKERS.keys())
+def test_what_only_observers_were_told_is_said_at_the_first_look(tmp_path: Path, name: str) -> None:
+    story, checkers = observed.Asked(), {name: CHECKERS[name]}
+    for leader in (1, 2):
+        story.node(f"c{leader}", leader=leader)
+    ends = stored(tmp_path, lines_of([story]), story.run_events().plan)
+    found = verdicts(said(checkers, Looks(tmp_path, checkers).look(ends[-1])))
+    assert broken(found) == {(name, "one-leader")}
+
+
+@pytest.mark.parametrize("name", sorted({each.checker for each in OF_THESE.values()}))
+def test_of_a_healthy_run_a_look_says_what_the_check_at_its_end_says(name: str) -> None:
+    """As often, too: a clause of which one says that there was no occasion is not judged."""
+    checker: Any = CHECKERS[name]
+    (first, *_) = (each.first for each in OF_THESE.values() if each.checker == name)
+    events = first().run_events()
+    own = {each.name for each in checker.live}
+    for plan in (events.plan, dict[str, Any]()):
+        known = replace(events, plan=plan)
+        so_far, at_the_end = checker.so_far.check.rule(known), checker.check_run(known)
+        assert isinstance(so_far, Outcome) and isinstance(at_the_end, Outcome)
+        every = at_the_end.clauses or {}
+        assert so_far.clauses == {name: every[name] for name in every if name in own}
