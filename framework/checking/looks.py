@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from framework.checking.clauses import held_against_floors
+from framework.checking.findings import compared
 from framework.checking.keyed import OUTCOME_ARROW, Outcome, Row, judged_together, outcome_row
 from framework.checking.prefixes import (
     JudgesPrefixes,
@@ -192,6 +193,7 @@ class _Rule:
 
     def __init__(self, run: str, checker: RunChecker, so_far: SoFar, memory: Memory) -> None:
         self._run, self._checker, self._so_far = run, checker, so_far
+        self._live = {each.name for each in checker.live}
         self._memory, self._parts = memory, Parts(so_far, memory)
         self._owes_whole = False
         """Something reaches back that was not judged with all there was."""
@@ -206,10 +208,11 @@ class _Rule:
         touched = self._parts.add(ended, begun, new.events)
         broke = False
         for part, events in self._parts.events(touched, pending):
-            part.rows = self._judged(events)
+            rows = self._judged(events)
+            part.rows = [_unbroken(row) for row in rows if self._counts(row)]
             doubtful = self._so_far.doubtful if part.back else ()
-            broke |= self._note_broken(part.rows, but=doubtful)
-            doubted = any(each in doubtful for row in part.rows for each in self._new_in(row))
+            broke |= self._note_broken(rows, but=doubtful)
+            doubted = any(each in doubtful for row in rows for each in self._new_in(row))
             self._owes_whole |= part.owes or doubted
             part.owes = False
         if self._owes_whole and not broke:  # what broke is said first: this takes time
@@ -245,9 +248,16 @@ class _Rule:
 
     def _counted(self) -> Iterable[Row]:
         """What all parts compared, for as long as somebody has to count."""
-        if self._held >= {each.name for each in self._checker.live}:
+        if self._held >= self._live:
             return ()
-        return (_unbroken(row) for part in self._parts for row in part.rows)
+        return (row for part in self._parts for row in part.rows)
+
+    def _counts(self, row: Row) -> bool:
+        """Whether something was compared of which there was not enough yet."""
+        if row["clauses"] is None:  # of the only one
+            return bool(row["seen"])
+        found = json.loads(row["clauses"])
+        return any(compared(found.get(each, 0)) for each in self._live - self._held)
 
     def _held_row(self) -> Row:
         """As if each clause that held had been compared just often enough."""
@@ -257,9 +267,8 @@ class _Rule:
 
     def _waits(self, rows: Sequence[Row]) -> bool:
         """Whether something was compared, and not enough: then it is not time yet to forget."""
-        names = {each.name for each in self._checker.live}
         results = held_against_floors(self._checker.clauses, rows, self._broken)
-        live = [each for each in results if each.name in names]
+        live = [each for each in results if each.name in self._live]
         self._held |= {each.name for each in live if each.verdict is Verdict.VALID}
         return any(each.verdict is Verdict.UNKNOWN and each.compared for each in live)
 

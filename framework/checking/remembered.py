@@ -48,7 +48,7 @@ class Part:
     had: int = 0
     """So many were left when some were last forgotten."""
     rows: Sequence[Row] = ()
-    """What it came to when it was last judged."""
+    """What it compared when it was last judged."""
 
     @property
     def size(self) -> int:
