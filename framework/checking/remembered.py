@@ -152,7 +152,7 @@ class Parts:
     def _of(self, operation: Operation) -> Iterator[Part]:
         """The one of all that it is about, if that is anything: parts that were apart until now are
         one from now on."""
-        keys = set(self._so_far.about(operation))
+        keys = dict.fromkeys(self._so_far.about(operation)).keys()
         known = dict.fromkeys(self._by_key[key] for key in keys if key in self._by_key)
         first, *others = known or [Part()]
         for other in others:
