@@ -28,6 +28,7 @@ from framework.checking.prefixes import (
 from framework.checking.remembered import MEMORY, Memory, Part, Parts, in_order
 from framework.checking.run_checks import RunChecker, SoFar
 from framework.checking.runs import FAULTS, HISTORY, read_run
+from framework.checking.workers import by_reference_counts
 from framework.evidence.run_events import RunEvents
 from framework.history.event import is_observer
 from framework.history.growing import Growing, Grown
@@ -86,6 +87,10 @@ class Looks:
 
     def look(self, end: int) -> Iterator[pa.Table]:
         """`OUTCOME_ARROW` of the first `end` bytes of the history. Raises `UsageError`."""
+        with by_reference_counts():  # what is kept need not be looked through for garbage
+            yield from self._look(end)
+
+    def _look(self, end: int) -> Iterator[pa.Table]:
         first = self._growing.events
         grown = self._growing.read(end)
         new = _New(
