@@ -329,4 +329,4 @@ class IsrLinearizability(RunChecker):
     clauses = (ONE_STEP, NEVER_BACK, ASKED)
     live = (ONE_STEP, NEVER_BACK, ASKED)
     check_run = RunCheck(isr_linearizability, fs=FS, parts=by_partition)
-    so_far = SoFar(check_run, kept_so_far, doubtful=frozenset({ASKED.name}))
+    so_far = SoFar(check_run, kept_so_far, doubtful=frozenset({ASKED.name}), about=keys_of)

@@ -23,9 +23,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from operator import attrgetter
-from typing import Final
+from typing import Final, TypeAlias
 
-from checkers.folds.kept_states import kept_so_far, states_by_partition
+from checkers.folds.kept_states import about, as_shown, kept_so_far, states_by_partition
 from checkers.folds.lives import Lives
 from checkers.folds.observations import with_observations
 from checkers.folds.reassigned import Wishes, wanted_by, wishes_of
@@ -116,6 +116,10 @@ SETTLED: Final = Clause(
 )
 
 
+Counting: TypeAlias = Callable[[Clause, Iterable[Hashable]], Count]
+"""Of a clause, by the answers that were compared."""
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
     """An answer tells of so many partitions of a topic."""
@@ -200,25 +204,30 @@ def _counts(
     }
 
 
-def _states_compared(sights: Sequence[Sight]) -> dict[str, Count]:
+def _states_compared(
+    sights: Sequence[Sight], count: Counting = Clause.sightings
+) -> dict[str, Count]:
     """Of the clauses about states, whoever asked for them."""
     versions = ((each.operation, each.key) for each in sights if each.version is not None)
     replicas = ((each.operation, each.key) for each in sights if each.replicas is not None)
     return {
-        ISR.name: ISR.sightings(each.operation.index for each in sights if each.isr is not None),
-        VERSIONS.name: _beside(VERSIONS, versions),
-        REPLICAS.name: _beside(REPLICAS, replicas),
+        ISR.name: count(ISR, (each.operation.index for each in sights if each.isr is not None)),
+        VERSIONS.name: count(VERSIONS, _again(versions)),
+        REPLICAS.name: count(REPLICAS, _again(replicas)),
     }
 
 
 def _beside(clause: Clause, shown: Iterable[tuple[Operation, Hashable]]) -> int:
-    """How much answers showed that others had shown before them. By answer: what it is of."""
+    return clause.sightings(_again(shown))
+
+
+def _again(shown: Iterable[tuple[Operation, Hashable]]) -> Iterator[int]:
+    """By which answers something was shown that others had shown before them. By answer: what it
+    is of."""
     known: dict[Hashable, int] = {}
-    return clause.sightings(
-        operation.index
-        for operation, what in shown
-        if known.setdefault(what, operation.index) != operation.index
-    )
+    for operation, what in shown:
+        if known.setdefault(what, operation.index) != operation.index:
+            yield operation.index
 
 
 def _asked_again(operations: Iterable[Operation]) -> int:
@@ -544,7 +553,8 @@ def states_so_far(events: RunEvents) -> Outcome:
         findings += _one_state(where, own)
         findings += _replicas(where, number, own, wishes)
         findings += _versions(where, own)
-    return weighed(_states_compared([*chain(*partitions.values())]), findings)
+    counts = _states_compared([*chain(*partitions.values())], Clause.seen)
+    return weighed(counts, findings, part=True)
 
 
 class MetadataAnswers(RunChecker):
@@ -558,5 +568,8 @@ class MetadataAnswers(RunChecker):
     live = (ISR, VERSIONS, REPLICAS)
     check_run = RunCheck(metadata_answers, fs=FS, observations=True, nemesis=True, faults=True)
     so_far = SoFar(
-        RunCheck(states_so_far, fs=(*SHOW_STATES, "reassign"), observations=True), kept_so_far
+        RunCheck(states_so_far, fs=(*SHOW_STATES, "reassign"), observations=True),
+        kept_so_far,
+        shown=as_shown,
+        about=about,
     )

@@ -2,30 +2,44 @@
 (`metadata-answers`)."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 
 from checkers.folds.observations import with_observations
 from checkers.folds.sights import Partition, Sight, states_shown
 from framework.checking.run_checks import Kept
 from framework.evidence.run_events import RunEvents
-from framework.history.event import is_observer
 from framework.history.pairing import Operation
+
+
+def as_shown(events: RunEvents) -> RunEvents:
+    """All answers as of clients, each about one topic."""
+    return replace(with_observations(events), observations=())
+
+
+def about(operation: Operation) -> Iterator[Hashable]:
+    """Of each partition that it shows its topic's id, and by which name others are asked for."""
+    if operation.f == "reassign":
+        yield str(operation.key)
+    for each in states_shown(operation):
+        topic_id, number = each.key
+        yield topic_id, None
+        yield f"{operation.key}/{number}"
 
 
 def kept_so_far(over: RunEvents) -> Kept:
     """All wishes; of each partition the first replicas and one that showed its newest version: if
     others showed another state of that, it is broken already. What shows an older version reaches
     back."""
-    asked = {each.index: each for each in (*over.operations, *over.observations)}
+    kept = [each for each in over.operations if each.f == "reassign"]
     newest: dict[Partition, int] = {}
-    kept: set[int] = {each.index for each in over.operations if each.f == "reassign"}
-    for key, own in states_by_partition(with_observations(over).operations).items():
+    for key, own in states_by_partition(over.operations).items():
         versions = [each.version for each in own if each.version is not None]
         newest[key] = max(versions, default=-1)
         first = [each for each in own if each.replicas is not None][:1]
         last = [each for each in own if each.version == newest[key]][:1]
-        kept |= {each.operation.index for each in (*first, *last)}
+        kept += (each.operation for each in (*first, *last))
 
     def reaches_back(operation: Operation) -> bool:
         return any(
@@ -33,12 +47,7 @@ def kept_so_far(over: RunEvents) -> Kept:
             for each in states_shown(operation)
         )
 
-    both = [asked[index] for index in kept]
-    return Kept(
-        operations=[each for each in both if not is_observer(each.process)],
-        observations=[each for each in both if is_observer(each.process)],
-        reaches_back=reaches_back,
-    )
+    return Kept(kept, reaches_back=reaches_back)
 
 
 def states_by_partition(operations: Iterable[Operation]) -> Mapping[Partition, list[Sight]]:

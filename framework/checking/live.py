@@ -143,6 +143,9 @@ class Live:
     folder: Path
     checkers: LiveCheckers
     say: Callable[[Judged], None]
+    looks: int = 0
+    """What so many came to was said."""
+    _began: threading.Event = field(default_factory=threading.Event)
     _over: threading.Event = field(default_factory=threading.Event)
     _said: set[tuple[str, str, Verdict]] = field(default_factory=set)
     _threads: list[threading.Thread] = field(default_factory=list)
@@ -151,6 +154,10 @@ class Live:
         """Return at once; what goes wrong ends it, and costs no verdict."""
         self._threads = [threading.Thread(target=self._go_on, name="live", daemon=True)]
         self._threads[0].start()
+
+    def wait(self) -> None:
+        """Until what the first look came to was said, or there will be none."""
+        self._began.wait()
 
     def end(self) -> None:
         """No more is judged; what is under way goes on."""
@@ -174,6 +181,7 @@ class Live:
         except Exception as error:  # the session may be gone
             log.info("the stream ended early", exc_info=error)
         finally:
+            self._began.set()
             with suppress(Exception):
                 if query is not None:
                     query.stop()
@@ -203,4 +211,6 @@ class Live:
             if (said := (each.checker, each.clause, each.verdict)) not in self._said:
                 self._said.add(said)
                 self.say(each)
+        self.looks += 1
+        self._began.set()
         self._over.wait(REST * (monotonic() - began))

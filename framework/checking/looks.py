@@ -10,8 +10,6 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import chain
-from operator import attrgetter
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -19,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from framework.checking.clauses import held_against_floors
+from framework.checking.findings import compared
 from framework.checking.keyed import OUTCOME_ARROW, Outcome, Row, judged_together, outcome_row
 from framework.checking.prefixes import (
     JudgesPrefixes,
@@ -26,8 +25,10 @@ from framework.checking.prefixes import (
     judged_prefix,
     prefix,
 )
-from framework.checking.run_checks import Kept, RunChecker, SoFar
+from framework.checking.remembered import MEMORY, Memory, Part, Parts, in_order
+from framework.checking.run_checks import RunChecker, SoFar
 from framework.checking.runs import FAULTS, HISTORY, read_run
+from framework.checking.workers import by_reference_counts
 from framework.evidence.run_events import RunEvents
 from framework.history.event import is_observer
 from framework.history.growing import Growing, Grown
@@ -39,19 +40,6 @@ from framework.verdict import Verdict
 _CHUNKS: Final = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """How much rules remember."""
-
-    lately: int = 5_000
-    """Events of which nothing is forgotten: some 20 s of a default run. Who is behind by less does
-    not reach back further than what is kept."""
-    most: int = 1_000
-    """Operations, beside twice what was kept the last time, before it is looked through for what
-    can be forgotten."""
-
-
-MEMORY: Final = Memory()
 _NOTHING: Final = "{}"
 """Was compared: what an outcome that is shown again tells of clauses."""
 Whole: TypeAlias = Callable[[], RunTables]
@@ -99,6 +87,10 @@ class Looks:
 
     def look(self, end: int) -> Iterator[pa.Table]:
         """`OUTCOME_ARROW` of the first `end` bytes of the history. Raises `UsageError`."""
+        with by_reference_counts():  # what is kept need not be looked through for garbage
+            yield from self._look(end)
+
+    def _look(self, end: int) -> Iterator[pa.Table]:
         first = self._growing.events
         grown = self._growing.read(end)
         new = _New(
@@ -201,63 +193,51 @@ class _ByKey:
         return table.filter(pc.field("f").isin(list(self.checker.fs)))
 
 
-@dataclass(slots=True)
 class _Rule:
     """One that says what it has to keep of what is over."""
 
-    run: str
-    checker: RunChecker
-    so_far: SoFar
-    memory: Memory
-    _operations: list[Operation] = field(default_factory=list)
-    """That have ended, and were not forgotten."""
-    _observations: list[Operation] = field(default_factory=list)
-    _kept: Kept = field(default_factory=Kept)
-    _had: int = 0
-    """So many were left when some were last forgotten."""
-    _back: bool = False
-    """Something that was not forgotten reaches back."""
-    _owes_whole: bool = False
-    """Something reaches back that was not judged with all there was."""
-    _broken: dict[str, Row] = field(default_factory=dict)
-    """By clause, the outcome that first said so."""
-    _held: set[str] = field(default_factory=set)
-    """Clauses of which enough was compared before some of that was forgotten."""
+    def __init__(self, run: str, checker: RunChecker, so_far: SoFar, memory: Memory) -> None:
+        self._run, self._checker, self._so_far = run, checker, so_far
+        self._live = {each.name for each in checker.live}
+        self._memory, self._parts = memory, Parts(so_far, memory)
+        self._owes_whole = False
+        """Something reaches back that was not judged with all there was."""
+        self._broken: dict[str, Row] = {}
+        """By clause, the outcome that first said so."""
+        self._held: set[str] = set()
+        """Clauses of which enough was compared, some of which may have been forgotten."""
 
     def look(self, new: _New, whole: Whole) -> Iterator[pa.Table]:
         ended, pending = self._own(new.ended), self._own(new.pending)
-        self._operations += ended.operations
-        self._observations += ended.observations
         begun = [each for each in pending.operations if each.index >= new.first]
-        back = any(map(self._kept.reaches_back, (*ended.operations, *begun)))
-        self._owes_whole |= back
-        self._back |= back
-        rows = self._judged(
-            RunEvents(
-                operations=_in_order(self._operations, pending.operations),
-                observations=_in_order(self._observations, pending.observations),
-                plan=new.ended.plan,
-            )
-        )
-        doubtful = self.so_far.doubtful if self._back else ()
-        broke = self._note_broken(rows, but=doubtful)
-        doubted = any(clause in doubtful for row in rows for clause in self._new_in(row))
-        if (self._owes_whole or doubted) and not broke:  # what broke is said first: this takes time
-            self._note_broken(_rows(judged_prefix(whole(), {self.checker.name: self.checker})))
+        touched = self._parts.add(ended, begun, new.events)
+        broke = False
+        for part, events in self._parts.events(touched, pending):
+            rows = self._judged(events)
+            part.rows = [_unbroken(row) for row in rows if self._counts(row)]
+            doubtful = self._so_far.doubtful if part.back else ()
+            broke |= self._note_broken(rows, but=doubtful)
+            doubted = any(each in doubtful for row in rows for each in self._new_in(row))
+            self._owes_whole |= part.owes or doubted
+            part.owes = False
+        if self._owes_whole and not broke:  # what broke is said first: this takes time
+            checkers = {self._checker.name: self._checker}
+            self._note_broken(_rows(judged_prefix(whole(), checkers)))
             self._owes_whole = False
-        found = [*self._broken.values(), *map(_unbroken, rows), self._held_row()]
+        found = [*self._broken.values(), *self._counted(), self._held_row()]
         yield pa.Table.from_pylist(found, schema=OUTCOME_ARROW)
-        self._forget(found, new)
+        if not self._waits(found):
+            self._forget(touched, new)
 
     def _own(self, events: RunEvents) -> RunEvents:
-        check = self.so_far.check
+        check = self._so_far.check
         own = [each for each in events.operations if check.fs is None or each.f in check.fs]
         observations = events.observations if check.observations else ()
-        return replace(events, operations=own, observations=observations)
+        return self._so_far.shown(replace(events, operations=own, observations=observations))
 
     def _judged(self, events: RunEvents) -> list[Row]:
-        checks = {self.checker.name: self.so_far.check}
-        return _rows([judged_together(self.run, "", checks, lambda: events)])
+        checks = {self._checker.name: self._so_far.check}
+        return _rows([judged_together(self._run, "", checks, lambda: events)])
 
     def _new_in(self, row: Row) -> list[str]:
         return [clause for clause in _broken_in(row) if clause not in self._broken]
@@ -271,37 +251,46 @@ class _Rule:
                     self._broken[clause] = _of_clause(row, clause)
         return len(self._broken) > before
 
+    def _counted(self) -> Iterable[Row]:
+        """What all parts compared, for as long as somebody has to count."""
+        if self._held >= self._live:
+            return ()
+        return (row for part in self._parts for row in part.rows)
+
+    def _counts(self, row: Row) -> bool:
+        """Whether something was compared of which there was not enough yet."""
+        if row["clauses"] is None:  # of the only one
+            return bool(row["seen"])
+        found = json.loads(row["clauses"])
+        return any(compared(found.get(each, 0)) for each in self._live - self._held)
+
     def _held_row(self) -> Row:
         """As if each clause that held had been compared just often enough."""
-        enough = {each.name: each.floor for each in self.checker.live if each.name in self._held}
+        enough = {each.name: each.floor for each in self._checker.live if each.name in self._held}
         held = Outcome(verdict=Verdict.VALID, seen=0, clauses=enough)
-        return outcome_row(self.run, self.checker.name, "", held)
+        return outcome_row(self._run, self._checker.name, "", held)
 
-    def _forget(self, rows: Sequence[Row], new: _New) -> None:
-        """What can be. Where something was compared, and not enough, it is not time yet."""
-        size = len(self._operations) + len(self._observations)
-        results = held_against_floors(self.checker.clauses, rows, self._broken)
-        live = [each for each in results if each.name in {own.name for own in self.checker.live}]
-        waits = any(each.verdict is Verdict.UNKNOWN and each.compared for each in live)
-        if size <= 2 * self._had + self.memory.most or waits:
-            return
-        horizon = new.horizon(self.memory.lately)
-        over, later = _split(self._operations, horizon)
-        seen, since = _split(self._observations, horizon)
-        kept = self.so_far.keeps(RunEvents(operations=over, observations=seen, plan=new.ended.plan))
-        alone = RunEvents(
-            operations=_in_order(_once(kept.operations)),
-            observations=_in_order(_once(kept.observations)),
-            plan=new.ended.plan,
-        )
-        if any(map(self._new_in, self._judged(alone))):
-            return  # it has more of what reached back than of what that is held against
-        self._kept = kept
-        self._back = any(map(kept.reaches_back, later))
+    def _waits(self, rows: Sequence[Row]) -> bool:
+        """Whether something was compared, and not enough: then it is not time yet to forget."""
+        results = held_against_floors(self._checker.clauses, rows, self._broken)
+        live = [each for each in results if each.name in self._live]
         self._held |= {each.name for each in live if each.verdict is Verdict.VALID}
-        self._operations = [*_once(self._kept.operations), *later]
-        self._observations = [*_once(self._kept.observations), *since]
-        self._had = len(self._operations) + len(self._observations)
+        return any(each.verdict is Verdict.UNKNOWN and each.compared for each in live)
+
+    def _forget(self, touched: Iterable[Part], new: _New) -> None:
+        """What can be."""
+        horizon = new.horizon(self._memory.lately)
+        for part in self._parts.due(touched, horizon):
+            over = part.over(horizon, new.ended)
+            kept = self._so_far.keeps(over)
+            alone = replace(
+                over,
+                operations=in_order(_once(kept.operations)),
+                observations=in_order(_once(kept.observations)),
+            )
+            if not any(map(self._new_in, self._judged(alone))):
+                part.keep(alone, kept.reaches_back, horizon)
+            # else it has more of what reached back than of what that is held against
 
 
 def _rows(tables: Iterable[pa.Table]) -> list[Row]:
@@ -330,17 +319,4 @@ def _broken_in(row: Row) -> list[str]:
 
 
 def _once(operations: Iterable[Operation]) -> Iterable[Operation]:
-    return {each.index: each for each in operations}.values()
-
-
-def _in_order(*operations: Iterable[Operation]) -> list[Operation]:
-    return sorted(chain(*operations), key=attrgetter("index"))
-
-
-def _split(
-    operations: Iterable[Operation], horizon: int
-) -> tuple[list[Operation], list[Operation]]:
-    """Those that had ended before it, in order, and the others."""
-    ordered = _in_order(operations)
-    over = [each for each in ordered if each.end is not None and each.end < horizon]
-    return over, [each for each in ordered if each.end is None or each.end >= horizon]
+    return {id(each): each for each in operations}.values()

@@ -11,7 +11,7 @@ judges it there by all such checkers of a pass: it is read once, and nothing of 
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any, ClassVar, Final
@@ -142,11 +142,19 @@ class SoFar:
         all of them do, but for what broke already, and what `reaches_back`.
     doubtful: clauses that are about something missing, by name: where something reaches back, it
         may be among what was forgotten, and all that there was is asked first.
+    shown: the run as the rule takes it apart, where an answer tells of many things; the rest is
+        given that.
+    about: what an operation is about, or shows; nothing: the rule does not look at it. Those that
+        have none of that in common, nor by way of others, are judged apart: the rule holds none of
+        them against each other, and adds up what it compared. One that is pending is about what it
+        asks for, and is about that when it has ended.
     """
 
     check: RunCheck
     keeps: Callable[[RunEvents], Kept]
     doubtful: frozenset[str] = frozenset()
+    shown: Callable[[RunEvents], RunEvents] = lambda events: events
+    about: Callable[[Operation], Iterable[Hashable]] = lambda _: ("",)
 
 
 class RunChecker:

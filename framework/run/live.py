@@ -46,17 +46,19 @@ class Watching:
     _over: bool = False
 
     def start(self, session: SparkSession, folder: RunFolder) -> None:
-        """Does nothing for a run that is over, or is not to be watched."""
-        options = self.test.options
-        if self._over or not (options.live or options.fail_fast):
+        """Return after the first look. Does nothing for a run that is over, or is not to be
+        watched."""
+        if self._over or not self._is_wanted():
             return
         checkers = live_checkers(self.test.checkers)
         if not checkers:
             self.say("live: none of this run's checkers can judge a run that goes on")
             return
         self.promises = promises_of(StoredPlan(folder.path / PLAN))
-        self._lives.append(Live(session, folder.path, checkers, self.judged))
-        self._lives[0].start()
+        live = Live(session, folder.path, checkers, self.judged)
+        self._lives.append(live)
+        live.start()
+        live.wait()  # else what Spark does next would have the cores
 
     def judged(self, each: Judged) -> None:
         """A clause that was judged for the first time, or is broken."""
@@ -78,7 +80,15 @@ class Watching:
         self._over = True
         for live in self._lives:
             live.end()
+        if self._is_wanted() and not self._has_looked() and live_checkers(self.test.checkers):
+            self.say("live: the run was over before Spark had looked at it: it is judged now")
         return {FAILED_FAST: self.failed} if self.failed else {}
+
+    def _is_wanted(self) -> bool:
+        return self.test.options.live or self.test.options.fail_fast
+
+    def _has_looked(self) -> bool:
+        return any(live.looks for live in self._lives)
 
     def close(self) -> None:
         """Until nothing of it is left."""

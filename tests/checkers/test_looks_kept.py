@@ -87,9 +87,29 @@ def test_keys_of_which_nothing_is_new_are_not_judged_again(tmp_path: Path) -> No
     assert checker.asked == [['"a"', '"b"'], ['"a"'], ['"b"']]
 
 
-def test_a_look_at_a_long_run_is_at_what_is_new(tmp_path: Path) -> None:
-    """An ISR that changes again and again: a look judges no more of the hundredth part than of the
-    tenth."""
+def changes(topic: str, versions: int, first: int) -> list[bytes]:
+    """ISR changes of one partition, each answered at once."""
+    state, lines = {"leader": 1, "leader_epoch": 0}, list[bytes]()
+    for version in range(versions):
+        asked = {
+            "topic_id": topic,
+            "partition": 0,
+            "broker_id": 1,
+            "leader_epoch": 0,
+            "partition_epoch": version,
+            "isr": [1, 2] if version % 2 else [1],
+        }
+        answer = {**state, "partition_epoch": version + 1, "isr": asked["isr"]}
+        begin = first + 2 * version
+        lines += [
+            event(begin, "invoke", f"{topic}/0", "alter-isr", asked),
+            event(begin + 1, "ok", f"{topic}/0", "alter-isr", answer),
+        ]
+    return lines
+
+
+def judged_at(folder: Path, lines: list[bytes], memory: Memory) -> list[int]:
+    """A look every twenty events: how many operations each judgement was of."""
     name, judged = "isr-linearizability", list[int]()
     checker: Any = CHECKERS[name]
 
@@ -100,25 +120,58 @@ def test_a_look_at_a_long_run_is_at_what_is_new(tmp_path: Path) -> None:
     class Isr(type(checker)):  # type: ignore[misc]
         so_far = replace(checker.so_far, check=replace(checker.check_run, rule=counted))
 
-    lines, ends = list[bytes](), list[int]()
-    state = {"leader": 1, "leader_epoch": 0}
-    for version in range(1_000):
-        asked = {
-            "topic_id": "t",
-            "partition": 0,
-            "broker_id": 1,
-            "leader_epoch": 0,
-            "partition_epoch": version,
-            "isr": [1, 2] if version % 2 else [1],
-        }
-        answer = {**state, "partition_epoch": version + 1, "isr": asked["isr"]}
-        lines += [
-            event(2 * version, "invoke", "t/0", "alter-isr", asked),
-            event(2 * version + 1, "ok", "t/0", "alter-isr", answer),
-        ]
-    ends = stored(tmp_path, lines)
-    looks = Looks(tmp_path, {name: Isr()}, Memory(lately=20, most=20))
+    ends = stored(folder, lines)
+    looks = Looks(folder, {name: Isr()}, memory)
     for end in ends[19::20]:
         list(looks.look(end))
+    return judged
+
+
+def test_a_look_at_a_long_run_is_at_what_is_new(tmp_path: Path) -> None:
+    """An ISR that changes again and again: a look judges no more of the hundredth part than of the
+    tenth."""
+    judged = judged_at(tmp_path, changes("t", 1_000, 0), Memory(lately=20, most=20))
     assert 100 <= len(judged) < 150  # once a look, and what was kept alone, now and then
     assert max(judged[30:]) <= max(judged[:30]) < 100
+
+
+def test_what_is_gone_is_not_looked_at_again(tmp_path: Path) -> None:
+    """One topic after the other: each look is at that which changes, and once more at what is left
+    of one that has become quiet."""
+    topics = 50
+    lines = [each for number in range(topics) for each in changes(f"t{number}", 20, 40 * number)]
+    judged = judged_at(tmp_path, lines, Memory(lately=20, most=20))
+    assert 2 * topics <= len(judged) <= 4 * topics
+    assert sum(judged[-20:]) <= 2 * sum(judged[:20])
+    assert max(judged) <= 20
+
+
+# --- what is judged together --------------------------------------------------------------
+
+
+def shown(index: int, name: str, leader: int) -> list[bytes]:
+    """To who asked for a name: version 3 of partition 0 of one topic, whatever its name is."""
+    state = {"leader": leader, "leader_epoch": 0, "partition_epoch": 3}
+    partition = {"partition": 0, "replicas": [1, 2], "isr": [1, 2], **state}
+    answer = {"topic_id": "x", "partitions": [partition]}
+    return [
+        event(index, "invoke", name, "describe", None),
+        event(index + 1, "ok", name, "describe", answer),
+    ]
+
+
+@pytest.mark.parametrize(("leader", "broken"), [(1, set()), (2, {"versions"})])
+def test_what_was_apart_is_judged_together_once_it_is_one(
+    tmp_path: Path, leader: int, broken: set[str]
+) -> None:
+    """A topic that is told of under two names, one of which somebody had asked for before."""
+    name = "metadata-answers"
+    wish = [
+        event(2, "invoke", "b/0", "reassign", {"replicas": [1, 2]}),
+        event(3, "ok", "b/0", "reassign", None),
+    ]
+    ends = stored(tmp_path, [*shown(0, "a", 1), *wish, *shown(4, "b", leader)])
+    *_, last = compare({name: CHECKERS[name]}, tmp_path, ends, FORGETFUL)
+    assert {clause for (_, clause), (verdict, _) in last.items() if verdict is Verdict.INVALID} == (
+        broken
+    )

@@ -106,10 +106,12 @@ def test_what_breaks_is_said_while_the_run_goes_on(
 # --- what a run makes of it ---------------------------------------------------------------
 
 
-def watching(**options: Any) -> tuple[Watching, list[str], threading.Event]:
+def watching(
+    checker: str = "faults-bit", **options: Any
+) -> tuple[Watching, list[str], threading.Event]:
     said: list[str] = []
     stop = threading.Event()
-    test: Any = SimpleNamespace(options=Options(**options), checkers=["faults-bit"])
+    test: Any = SimpleNamespace(options=Options(**options), checkers=[checker])
     return Watching(test, said.append, stop), said, stop
 
 
@@ -165,6 +167,36 @@ def test_where_nothing_can_be_judged_that_is_said(tmp_path: Path) -> None:
     unwatched, said, _ = watching()
     unwatched.start(None, SimpleNamespace(path=tmp_path))  # type: ignore[arg-type]
     assert said == []
+
+
+def test_of_a_run_that_nobody_looked_at_that_is_said() -> None:
+    watch, said, _ = watching("isr-linearizability", live=True)
+    watch.end()
+    assert said == ["live: the run was over before Spark had looked at it: it is judged now"]
+    unwatched, said, _ = watching("isr-linearizability")
+    unwatched.end()
+    assert said == []
+
+
+def test_the_start_ends_after_the_first_look_or_with_the_run(spark: Any, tmp_path: Path) -> None:
+    for number, looked in enumerate((True, False)):
+        run = Recording(tmp_path / str(number))
+        watch, said, _ = watching("register-linearizability", live=True)
+        started = threading.Thread(
+            target=watch.start, args=(spark, SimpleNamespace(path=run.folder))
+        )
+        started.start()
+        if looked:
+            run.done("write", 1, None)
+            started.join(300)
+            assert not started.is_alive()
+        while not (run.folder / FOLDER).exists() and not looked:
+            started.join(0.1)
+        watch.end()
+        started.join(300)
+        assert not started.is_alive()
+        watch.close()
+        assert bool(said) is not looked
 
 
 @pytest.mark.parametrize("given", [{"live": True}, {"fail_fast": True}])
