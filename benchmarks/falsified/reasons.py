@@ -48,6 +48,7 @@ OF_OTHERS: Final = "an id of another group: members of one group are told apart 
 IN_ROUNDS: Final = (
     "groups are owed in the end, to all brokers' lists together, in one of two rounds"
 )
+UNHELD: Final = "what the observer is told of it is held, not what clients are: a gap"
 ITS_OWN: Final = "at a consumer's first or last poll there: no other one tells where it stood"
 BETWEEN: Final = "so it is between two records that are written together; what lasts is found"
 REASONS: Final[Sequence[Reason]] = (
@@ -124,6 +125,9 @@ REASONS: Final[Sequence[Reason]] = (
     Reason("assignment", "id", "another's", OF_OTHERS),
     Reason("groups", "groups[].1", "*", ONCE),
     Reason("groups", "groups*", "*", IN_ROUNDS),
+    Reason("describe-voters", "leader*", "*", UNHELD),
+    Reason("describe-voters", "high_watermark", "*", UNHELD),
+    Reason("describe-voters", "log_end", "*", UNHELD),
     Reason("poll", "[].1{}", "empty", ITS_OWN),
     Reason("txn", "[].1{}", "empty", ITS_OWN),
     Reason("controller-configs", "configs", "*", LATE),
