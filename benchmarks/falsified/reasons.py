@@ -48,6 +48,7 @@ OF_OTHERS: Final = "an id of another group: members of one group are told apart 
 IN_ROUNDS: Final = (
     "groups are owed in the end, to all brokers' lists together, in one of two rounds"
 )
+FOLLOWERS: Final = "no rule holds who is said to follow without a vote: a gap"
 ADDRESSES: Final = "no rule holds where voters are said to be: a gap"
 UNHELD: Final = "what the observer is told of it is held, not what clients are: a gap"
 ITS_OWN: Final = "at a consumer's first or last poll there: no other one tells where it stood"
@@ -126,9 +127,9 @@ REASONS: Final[Sequence[Reason]] = (
     Reason("assignment", "id", "another's", OF_OTHERS),
     Reason("groups", "groups[].1", "*", ONCE),
     Reason("groups", "groups*", "*", IN_ROUNDS),
-    Reason("describe-voters", "leader*", "*", ONCE),
+    Reason("describe-voters", "leader_epoch", "*", UNHELD),
     Reason("describe-voters", "voters[].addresses*", "*", ADDRESSES),
-    Reason("describe-voters", "observers*", "*", LISTED),
+    Reason("describe-voters", "observers*", "*", FOLLOWERS),
     Reason("describe-voters", "high_watermark", "*", UNHELD),
     Reason("describe-voters", "log_end", "*", UNHELD),
     Reason("poll", "[].1{}", "empty", ITS_OWN),
