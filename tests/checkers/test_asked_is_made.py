@@ -597,10 +597,17 @@ def a_feature_that_was_left_out_before_it_had_none(story: LogStory) -> None:
     story.op("features", None, None, levels_at(0))
 
 
-@PLANTED.violation("leaves out g", "in the end, not 0 or 1", on=lowered)
-def a_feature_that_is_left_out_as_somebody_asked_who_was_overruled(story: LogStory) -> None:
-    """The log had none at the offset that is told."""
+@PLANTED.violation("leaves out g", "in the end, not 2")
+def a_feature_that_is_left_out_by_a_broker_that_stays_behind(story: LogStory) -> None:
+    """The log had none of that name at the offset that is told."""
+    shows_level(story, 1, 3)
+
+
+def test_a_feature_is_left_out_where_it_may_have_no_level_in_the_end() -> None:
+    """Somebody asked for that, and nobody knows what became of it."""
+    story = lowered()
     story.op("features", None, None, levels_at(fell(story)))
+    assert asked_is_made(story.run_events()).findings == []
 
 
 def fell(story: LogStory) -> int:
