@@ -18,7 +18,8 @@ and by where a new member begins. The clauses:
 8. Once a process has joined under an instance id, an earlier one of the instance is refused.
 9. A static member that comes back in time goes on in its generation, with its part (KIP-345).
 10. Nothing that a group committed is deleted while a member is in it that reads the topic.
-11. In the end a group with something committed is listed by one broker; nobody lists one that there
+11. No two members of a group are told one id.
+12. In the end a group with something committed is listed by one broker; nobody lists one that there
    is not.
 
 Generations are those of the classic protocol, one for all members. A group that does not begin at a
@@ -33,6 +34,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from checkers.folds.group_commits import questions
 from checkers.folds.group_generations import invoked_late, lasting, old_commits
+from checkers.folds.group_ids import ids_of_two, told_ids
 from checkers.folds.group_listings import (
     LIST,
     ROUNDS,
@@ -52,6 +54,7 @@ from checkers.folds.group_runs import (
     Place,
     Read,
     group_run,
+    read_to_the_end,
 )
 from checkers.folds.group_stays import meanwhile, stays
 from checkers.folds.group_values import group_request, joined
@@ -168,6 +171,15 @@ WITHHELD: Final = Clause(
     because="each alone would have been enough; the second one is not the first one's luck",
     sources=(CLIENTS,),
     blind="a member that commits nothing afterwards",
+)
+OWN_IDS: Final = Clause(
+    name="own-ids",
+    says="No two members of a group are told one id",
+    compares="ids that were told in groups, to several members",
+    floor=2,
+    because="it takes two members",
+    sources=(CLIENTS,),
+    blind="members of different groups",
 )
 LISTED: Final = Clause(
     name="listed",
@@ -408,7 +420,7 @@ def delivered(run: GroupRun) -> Seen:
         reads[read.place].append(read)
     ended: set[Place] = set()
     for place, own in reads.items():
-        last = _to_the_end(own)
+        last = read_to_the_end(own)
         if last is None or place not in run.began:
             continue
         ended.add(place)
@@ -440,16 +452,6 @@ def _owed(run: GroupRun) -> set[Place]:
         for key in run.acknowledged
         if topic_of_key(key) == topic and ((group, key) in run.began or (group, key) not in given)
     }
-
-
-def _to_the_end(reads: Iterable[Read]) -> Read | None:
-    """The read of the final phase that came to the partition's end."""
-    ends = (
-        each
-        for each in reads
-        if each.operation.phase == FINAL and each.end is not None and each.position >= each.end
-    )
-    return max(ends, key=lambda each: each.position, default=None)
 
 
 # --- 8, 9: static members -----------------------------------------------------------------
@@ -521,7 +523,23 @@ def deletions_withheld(run: GroupRun) -> Seen:
     return Seen(WITHHELD.count(len(judged), hardly), found)
 
 
-# --- 11: lists ----------------------------------------------------------------------------
+# --- 11: ids ------------------------------------------------------------------------------
+
+
+def own_ids(run: GroupRun) -> Seen:
+    told = told_ids(run.memberships)
+    found = [
+        finding(
+            f"group {after.group}: {before.member} and {after.member} are told one id, {name} "
+            f"(operations {before.operation.index} and {after.operation.index})",
+            [before.operation, after.operation],
+        )
+        for name, before, after in ids_of_two(told)
+    ]
+    return Seen(len(told) or "no two members of a group were told their ids", found)
+
+
+# --- 12: lists ----------------------------------------------------------------------------
 
 
 def _listed(events: RunEvents) -> Seen:
@@ -560,6 +578,7 @@ RULES: Final[Mapping[Clause, Rule]] = {
     FENCED: instances_fenced,
     RETURNS: returns_keep_the_part,
     WITHHELD: deletions_withheld,
+    OWN_IDS: own_ids,
 }
 
 

@@ -2,8 +2,8 @@
 
 Every sighting of a leader counts, from whoever tells it: the records that begin an epoch, in all
 logs that processes left on disks; what they saved of the quorum's state; nodes that say they lead,
-nodes that say whom they follow, also to an observer who asked; and the epochs that clients were
-shown by the controller that answered them.
+nodes that say whom they follow, also to an observer or a client who asked; and the epochs that
+clients were shown by the controller that answered them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,6 +28,8 @@ from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Co
 READS: Final = ("describe", "follow")
 VIEWS: Final = ("describe-node", "describe-quorum")
 """What an observer asks, that shows who leads."""
+VOTERS: Final = "describe-voters"
+"""What clients ask, that shows it, too."""
 
 RECORDS: Final = Clause(
     name="one-record",
@@ -143,7 +145,9 @@ def sightings(events: RunEvents) -> Iterator[Sighting]:
             case LeaderAnnounced(epoch=epoch, leader=leader) if leader >= 0:
                 yield Sighting(epoch, leader, "the record that begins the epoch", each, each.node)
     yield from _shown_to_clients(events, ids)
-    yield from _shown_to_the_observer(events.observations)
+    asked = (each for each in events.observations if each.f in VIEWS)
+    yield from _named_to("an observer", asked)
+    yield from _named_to("a client", (each for each in events.operations if each.f == VOTERS))
 
 
 def _telling(evidence: Sequence[Evidence]) -> Sequence[Evidence]:
@@ -168,14 +172,14 @@ def _shown_to_clients(events: RunEvents, ids: Mapping[str, int]) -> Iterator[Sig
             yield Sighting(epoch, ids.get(node, node), how, operation, f"clients of {node}")
 
 
-def _shown_to_the_observer(observations: Iterable[Operation]) -> Iterator[Sighting]:
-    for operation in observations:
+def _named_to(whom: str, asked: Iterable[Operation]) -> Iterator[Sighting]:
+    for operation in asked:
         node, view = operation.node, operation.result
-        if not operation.ok or operation.f not in VIEWS or node is None:
+        if not operation.ok or node is None:
             continue
         match view:
             case {"leader": int(leader), "leader_epoch": int(epoch)} if leader >= 0:
-                yield Sighting(epoch, leader, f"{node} named it to an observer", operation, node)
+                yield Sighting(epoch, leader, f"{node} named it to {whom}", operation, node)
 
 
 class OneLeaderPerEpoch(RunChecker):
@@ -190,6 +194,6 @@ class OneLeaderPerEpoch(RunChecker):
         one_leader_per_epoch,
         evidence=(Booted, EpochSaved, RoleTaken, Elected, Appended, Claimed, LeaderAnnounced),
         disk=(EpochSaved, LeaderAnnounced),
-        fs=READS,
+        fs=(*READS, VOTERS),
         observations=True,
     )

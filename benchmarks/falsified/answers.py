@@ -1,7 +1,8 @@
 """What answers say, field by field: where a field is, and the same answer with another value there.
 
 A field is named as in `partitions[].isr[]`: `[]` is any member of a list. The members of a list of
-short lists, as `[offset, value]`, are records without names: `records[].0`.
+short lists, as `[offset, value]`, or of such as begin with a word, as `["send", key, [offset,
+value]]`, are records without names: `records[].0`. What a partition's key leads to is `{}`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,7 +25,7 @@ def places(answer: Any) -> Iterator[tuple[str, Place]]:
 def _below(value: Any, name: str, place: Place, is_record: bool) -> Iterator[tuple[str, Place]]:
     steps: Iterable[tuple[str, str | int, Any]] = ()
     if isinstance(value, Mapping):
-        steps = [(f"{name}.{key}" if name else key, key, each) for key, each in value.items()]
+        steps = [(_member(name, key), key, each) for key, each in value.items()]
     elif isinstance(value, list):
         steps = [
             (f"{name}.{number}" if is_record else f"{name}[]", number, each)
@@ -37,10 +38,17 @@ def _below(value: Any, name: str, place: Place, is_record: bool) -> Iterator[tup
         yield from _below(each, field, (*place, key), as_record)
 
 
+def _member(name: str, key: str) -> str:
+    if "/" in key:
+        return f"{name}{{}}"
+    return f"{name}.{key}" if name else key
+
+
 def _is_record(value: Any) -> bool:
     if not isinstance(value, list) or len(value) > _LONGEST_RECORD:
         return False
-    return not any(isinstance(each, list | dict) for each in value)
+    is_flat = not any(isinstance(each, list | dict) for each in value)
+    return is_flat or isinstance(value[0], str)
 
 
 def at(answer: Any, place: Place) -> Any:

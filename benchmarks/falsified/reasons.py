@@ -40,13 +40,26 @@ BOUNDS: Final = "clients know only bounds of it"
 SOFTWARE: Final = "what a release supports: nobody changes it, and nothing else tells it"
 NOT_MADE: Final = "the client makes both lists of the same records: no answer differs so"
 IN_THE_END: Final = "configurations are owed in the final reads alone: a cache may be late before"
-UNNAMED: Final = "of a feature that it does not name an answer is taken to say nothing: a gap"
+FIRST_TOLD: Final = "nobody told a level before, and where none falls the log is not asked: a gap"
+DONE_ALONE: Final = "its answer says that it was done: the client notes the rest"
+DEALT: Final = "members deal it out among themselves; what no member is given is not delivered"
+TOLD_LATE: Final = "a member tells of it at any time later: it was true before"
+OF_OTHERS: Final = "an id of another group: members of one group are told apart by it"
+IN_ROUNDS: Final = (
+    "groups are owed in the end, to all brokers' lists together, in one of two rounds"
+)
+FOLLOWERS: Final = "no rule holds who is said to follow without a vote: a gap"
+ADDRESSES: Final = "no rule holds where voters are said to be: a gap"
+UNHELD: Final = "what the observer is told of it is held, not what clients are: a gap"
+ITS_OWN: Final = "at a consumer's first or last poll there: no other one tells where it stood"
 BETWEEN: Final = "so it is between two records that are written together; what lasts is found"
 REASONS: Final[Sequence[Reason]] = (
     Reason("*", "*", "*one twice", "a set with a member twice is the same set"),
     Reason("*", WHOLE, "*refused", "nobody promises that one request succeeds (availability)"),
     Reason("*", ERROR, "*another error", "a refusal's name promises nothing if it asserts nothing"),
     Reason("*", ERROR, "*granted", "the same answer was true for another such request"),
+    Reason("commit", WHOLE, "another's", DONE_ALONE),
+    Reason("leave", WHOLE, "*earlier", DONE_ALONE),
     Reason("*", WHOLE, "*earlier", LATE),
     Reason("*", WHOLE, "*absent", LATE),
     Reason("list-offsets", WHOLE, "another's", LATE),
@@ -103,7 +116,24 @@ REASONS: Final[Sequence[Reason]] = (
     Reason("features", "features[].highest", "*", SOFTWARE),
     Reason("features", "features[].lowest", "*", SOFTWARE),
     Reason("features", "features[].name", "*", SOFTWARE),
-    Reason("features", "features", "*", UNNAMED),
+    Reason("features", "features[].level", "0", FIRST_TOLD),
+    Reason("assignment", "assigned*", "*", DEALT),
+    Reason("assignment", "generation", "+1", ONCE),
+    Reason("assignment", "generation", "*", TOLD_LATE),
+    Reason("assignment", "positions*", "*", RECKONED),
+    Reason("join", "assigned*", "*", DEALT),
+    Reason("join", "positions", "*empty", "who tells of no position tells nothing wrong"),
+    Reason("join", "id", "another's", OF_OTHERS),
+    Reason("assignment", "id", "another's", OF_OTHERS),
+    Reason("groups", "groups[].1", "*", ONCE),
+    Reason("groups", "groups*", "*", IN_ROUNDS),
+    Reason("describe-voters", "leader_epoch", "*", UNHELD),
+    Reason("describe-voters", "voters[].addresses*", "*", ADDRESSES),
+    Reason("describe-voters", "observers*", "*", FOLLOWERS),
+    Reason("describe-voters", "high_watermark", "*", UNHELD),
+    Reason("describe-voters", "log_end", "*", UNHELD),
+    Reason("poll", "[].1{}", "empty", ITS_OWN),
+    Reason("txn", "[].1{}", "empty", ITS_OWN),
     Reason("controller-configs", "configs", "*", LATE),
     Reason("describe-configs", "*", "*", IN_THE_END),
 )

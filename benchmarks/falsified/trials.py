@@ -18,9 +18,13 @@ FROM_THEN_ON: Final = "from then on: "
 ECHOES: Final[Mapping[str, Collection[str]]] = {
     "produce": ("acks", "idempotent", "producer", "value"),
     "delete-records": ("before",),
+    "commit": ("group", "member", "generation", "offset", "id", "instance"),
+    "leave": ("member",),
+    "txn": ("[].0", "[].1", "[].2.1"),
+    "poll": ("[].0",),
 }
 """Fields that a client notes of its own request: nobody answered them."""
-UNASKED: Final = ("seek",)
+UNASKED: Final = ("seek", "assign", "crash")
 """Operations with which a client asks nobody."""
 LASTS: Final = frozenset(
     ("earlier", "absent", "refused", "granted", "+1", "-1", "flipped", "nobody's")

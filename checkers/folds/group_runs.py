@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from checkers.folds.group_values import group_request, joined
 from checkers.folds.instances import of_instances
 from checkers.folds.log_values import fetch_from, fetched, list_offsets, log_answer, produce_of
-from framework.history.pairing import Operation
+from framework.history.pairing import FINAL, Operation
 from framework.plugins.outcomes import ABSENT, PRESENT, STALE
 
 JOINS: Final = ("join", "assignment")
@@ -208,6 +208,16 @@ def _read(operation: Operation) -> Read:
 
 def _place(operation: Operation) -> Place:
     return str(group_request(operation)["group"]), str(operation.key)
+
+
+def read_to_the_end(reads: Iterable[Read]) -> Read | None:
+    """The read of the final phase that came to the partition's end."""
+    ends = (
+        each
+        for each in reads
+        if each.operation.phase == FINAL and each.end is not None and each.position >= each.end
+    )
+    return max(ends, key=lambda each: each.position, default=None)
 
 
 def _ends(operations: Iterable[Operation]) -> Mapping[str, Sequence[End]]:

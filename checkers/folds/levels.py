@@ -29,14 +29,34 @@ class Level:
 
 def told(operations: Iterable[Operation]) -> Sequence[Level]:
     """What brokers told of features that have a level, in the order of their epochs."""
-    found = [
+    return _in_order(
         Level(each, one["name"], one["level"], features(each)["epoch"])
-        for each in operations
-        if each.f == FEATURES and each.ok and isinstance(each.result, dict)
+        for each in _answers(operations)
         for one in features(each)["features"]
         if one["level"] is not None
-    ]
-    return sorted(found, key=lambda each: (each.name, each.epoch or 0, each.operation.index))
+    )
+
+
+def untold(operations: Iterable[Operation], names: Iterable[str]) -> Iterator[Level]:
+    """Level 0, wherever a broker that knows of the log gives one of these features none: it names
+    it without, or leaves it out."""
+    names = sorted(names)
+    for each in _answers(operations):
+        answer = features(each)
+        given = {one["name"] for one in answer["features"] if one["level"] is not None}
+        if answer["epoch"] >= 0:
+            left = (name for name in names if name not in given)
+            yield from (Level(each, name, 0, answer["epoch"]) for name in left)
+
+
+def _answers(operations: Iterable[Operation]) -> Iterator[Operation]:
+    for each in operations:
+        if each.f == FEATURES and each.ok and isinstance(each.result, dict):
+            yield each
+
+
+def _in_order(levels: Iterable[Level]) -> Sequence[Level]:
+    return sorted(levels, key=lambda each: (each.name, each.epoch or 0, each.operation.index))
 
 
 def granted(operations: Iterable[Operation]) -> Sequence[Level]:
@@ -89,7 +109,9 @@ def forgotten(levels: Sequence[Level], grants: Sequence[Level]) -> Iterator[tupl
 def levels_kept(operations: Sequence[Operation], agreed: bool) -> tuple[int, list[Finding]]:
     """How many levels were told after others had been, and what is wrong. `agreed`: the cluster was
     seen to settle, so that in the end all tell what was granted."""
-    levels, grants = told(operations), granted(operations)
+    named, grants = told(operations), granted(operations)
+    names = {each.name for each in (*named, *grants)}
+    levels = _in_order([*named, *untold(operations, names)])
     wrong = [
         (
             before,
@@ -122,4 +144,4 @@ def levels_kept(operations: Sequence[Operation], agreed: bool) -> tuple[int, lis
         finding(f"feature {after.name} {what}", [before.operation, after.operation])
         for before, after, what in wrong
     ]
-    return len(levels) - len({each.name for each in levels}), found
+    return len(named) - len({each.name for each in named}), found

@@ -126,13 +126,16 @@ def levels_told(
     for read in operations:
         if read.f != FEATURES or not read.ok or not isinstance(read.result, dict):
             continue
-        for name, level, epoch in _told(read):
+        epoch = features(read)["epoch"]
+        if not 0 <= epoch < len(log.records):
+            continue
+        compared += sum(each["name"] in wishes for each in features(read)["features"])
+        for name, level, says in _told(read, courses):
             own = wishes.get(name, ())
             course = courses.get(name, NEVER if own else None)
-            if course is None or not 0 <= epoch < len(log.records):
+            if course is None:
                 continue
-            compared += bool(own)
-            who = f"{read.node or 'a broker'} tells level {level} of {name}, operation {read.index}"
+            who = f"{read.node or 'a broker'} {says}, operation {read.index}"
             if level != course.at(epoch):
                 message = f"{who}, and the log has {course.at(epoch)} at offset {epoch}"
                 records = [record for record, _ in course.sets]
@@ -146,8 +149,12 @@ def levels_told(
     return compared, found
 
 
-def _told(read: Operation) -> Iterator[tuple[str, str, int]]:
-    """Of each feature."""
-    told = features(read)
-    for each in told["features"]:
-        yield each["name"], str(each["level"] or 0), told["epoch"]
+def _told(read: Operation, courses: Courses) -> Iterator[tuple[str, str, str]]:
+    """Of each feature its level, and how that is said: one that is not named has none, for a broker
+    tells of all that it supports, and is none of a cluster whose levels it does not (KIP-584)."""
+    named = features(read)["features"]
+    for each in named:
+        level = str(each["level"] or NONE)
+        yield each["name"], level, f"tells level {level} of {each['name']}"
+    for name in sorted(courses.keys() - {each["name"] for each in named}):
+        yield name, NONE, f"leaves out {name}"

@@ -52,6 +52,23 @@ def test_fields_have_names_and_places() -> None:
     }
 
 
+def test_what_a_transaction_did_is_a_list_of_records() -> None:
+    did = [["send", "t/0", [7, 1]], ["poll", {"t/0": [[7, 1], [8, 2]], "t/1": []}]]
+    found: dict[str, list[Any]] = {}
+    for field, place in places(did):
+        found.setdefault(field, []).append(at(did, place))
+    assert found == {
+        WHOLE: [did],
+        "[].0": ["send", "poll"],
+        "[].1": ["t/0", did[1][1]],
+        "[].2.0": [7],
+        "[].2.1": [1],
+        "[].1{}": [[[7, 1], [8, 2]], []],
+        "[].1{}[].0": [7, 8],
+        "[].1{}[].1": [1, 2],
+    }
+
+
 def test_one_place_is_changed_and_the_answer_stays() -> None:
     before = repr(ANSWER)
     changed = with_value(ANSWER, ("list", 1, "id"), "X")

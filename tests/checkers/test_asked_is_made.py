@@ -159,14 +159,14 @@ def moved() -> LogStory:
         changes(story)
         tried(story)
         story.brokers(7)
+        for epoch, level in ((3, 1), (5, 1), (7, 2)):  # g has none yet, and need not be named
+            shows_level(story, level, epoch)
         raised(story, 1)
         raised(story, 2)
 
     story = clean(during)
     ends(story)
-    for epoch, level in ((3, 1), (5, 1), (7, 2)):
-        shows_level(story, level, epoch)
-    shows_level(story, 2, story.offset - 1, "g")
+    shows_level(story, 2, story.offset - 1, "g", f=2)
     looked(story, "m/1")
     looked(story)
     shows(story, [6, 5])
@@ -177,11 +177,11 @@ def moved() -> LogStory:
 
 
 def raised(story: LogStory, level: int) -> None:
-    """g is asked to have that level, has it, and is told to."""
+    """g is asked to have that level, has it, and is told to; f has one, where anybody tells."""
     asked = asks_level(story, level, ends=False)
     at = story.feature("g", level)
     story.complete(asked, "ok")
-    shows_level(story, level, at, "g")
+    shows_level(story, level, at, "g", f=2)
 
 
 def tried(story: LogStory) -> None:
@@ -426,12 +426,17 @@ PLANTED = Plants(moved)
 
 
 def shows_level(
-    story: Story, level: int | None, epoch: int, name: str = "f", **more: Any
+    story: Story, level: int | None, epoch: int, name: str = "f", **others: int | None
 ) -> Operation:
-    """What a broker tells."""
-    feature = {"name": name, "level": level, "lowest": 1, "highest": 2}
-    result = {"epoch": epoch, "features": [feature]}
-    return story.op("features", None, None, result, **more)
+    """What a broker tells of that feature, and of others."""
+    return story.op("features", None, None, levels_at(epoch, **{name: level, **others}))
+
+
+def levels_at(epoch: int, **levels: int | None) -> Any:
+    named = [
+        {"name": name, "level": level, "lowest": 1, "highest": 2} for name, level in levels.items()
+    ]
+    return {"epoch": epoch, "features": named}
 
 
 def raises(story: Story, level: int, dry: bool | None = None, **more: Any) -> Operation:
@@ -462,14 +467,15 @@ def leveled() -> LogStory:
         raises(story, 3, type="info", error="CLIENT_TIMED_OUT")
         raises(story, 2)
         raises(story, 2)
-        shows_level(story, 2, 7)
-        shows_level(story, 1, 6)
-        shows_level(story, 1, 5, "other")
+        shows_level(story, 2, 7, other=1)
+        shows_level(story, 1, 6, other=1)
+        shows_level(story, 1, 5, other=1)
+        shows_level(story, None, -1)  # who knows nothing of the log yet
 
     story = clean(during)
     story.plan = {**story.plan, "capabilities": ONLY_RISE}
-    shows_level(story, 2, 8)
-    shows_level(story, 2, 8)
+    shows_level(story, 2, 8, other=1)
+    shows_level(story, 2, 8, other=1)
     return story
 
 
@@ -480,7 +486,7 @@ def lowered() -> LogStory:
 
     def during(story: LogStory) -> None:
         asks_level(story, 0, dry=True)
-        late = asks_level(story, 0, ends=False)
+        unknown = asks_level(story, 0, ends=False)
         shows_level(story, 1, 2, "g")
         raised(story, 2)
         shows_level(story, 1, 2, "g")  # late: the log had that
@@ -489,21 +495,23 @@ def lowered() -> LogStory:
         story.complete(refused, "fail", error="INVALID_UPDATE_VERSION")
         at = story.feature("g", 0)
         shows_level(story, None, at, "g")
+        shows_level(story, None, at, "other")  # g has none there: it need not be named
         shows_level(story, 2, at - 1, "g")
         raised(story, 1)
-        story.complete(late, "info", error="CLIENT_TIMED_OUT")
+        story.complete(unknown, "info", error="CLIENT_TIMED_OUT")
         story.feature("g", 0)
         story.feature("g", 0)
         raised(story, 1)
         for nowhere in (-1, 10**6):  # what nobody knows
             shows_level(story, None if nowhere > 0 else 1, nowhere, "g")
-        shows_level(story, 2, 0, "g", type="info", error="CLIENT_TIMED_OUT")
+        late = levels_at(0, g=2)
+        story.op("features", None, None, late, type="info", error="CLIENT_TIMED_OUT")
         story.op("features", None, None, None)
 
     story = clean(during, begins=begun)
     story.plan = {**story.plan, "capabilities": FALL}
     shows_level(story, 1, story.offset - 1, "g")
-    shows_level(story, None, story.offset - 1, "other")
+    shows_level(story, None, story.offset - 1, "other", g=1)
     return story
 
 
@@ -518,7 +526,7 @@ def test_levels_that_fall_as_they_were_asked_to_are_accepted() -> None:
     outcome = asked_is_made(lowered().run_events())
     assert_valid(outcome)
     assert outcome.clauses["levels-made"] == 4 + 6, "granted, and records since brokers are there"
-    assert outcome.clauses["levels-told"] == 8
+    assert outcome.clauses["levels-told"] == 9, "what is left out is not told"
     assert outcome.clauses["levels"] == "levels of features may fall"
 
 
@@ -557,7 +565,7 @@ def a_level_that_is_told_of_another_place(story: LogStory) -> None:
 @PLANTED.violation("tells level 1 of new", "the log has 0", on=lowered)
 def a_level_that_is_granted_and_told_and_nowhere_else(story: LogStory) -> None:
     story.op("update-feature", "new", {"level": 1, "type": "upgrade"}, None)
-    shows_level(story, 1, story.offset - 1, "new")
+    shows_level(story, 1, story.offset - 1, "new", g=1)
 
 
 @PLANTED.violation("tells level 2 of g", "in the end, not 0 or 1", on=lowered)
@@ -575,10 +583,42 @@ def a_level_that_somebody_asked_for_later(story: LogStory) -> None:
 
 @PLANTED.violation("tells level 2 of g", "the log has 1 at offset", on=lowered)
 def a_level_that_is_told_behind_one_of_which_nothing_is_known(story: LogStory) -> None:
-    told = [
-        {"name": name, "level": 2, "lowest": 1, "highest": 2} for name in ("other", "g", "other")
-    ]
-    story.op("features", None, None, {"epoch": story.offset - 1, "features": told})
+    shows_level(story, 2, story.offset - 1, "before", g=2, behind=2)
+
+
+@PLANTED.violation("leaves out g", "the log has 1 at offset", on=lowered)
+def a_feature_that_is_left_out(story: LogStory) -> None:
+    """Where all that is told beside it is so."""
+    shows_level(story, None, story.offset - 1, "other")
+
+
+@PLANTED.violation("leaves out g", "the log has 2 at offset 0", on=lowered)
+def a_feature_that_was_left_out_before_it_had_none(story: LogStory) -> None:
+    story.op("features", None, None, levels_at(0))
+
+
+@PLANTED.violation("leaves out g", "in the end, not 2")
+def a_feature_that_is_left_out_by_a_broker_that_stays_behind(story: LogStory) -> None:
+    """The log had none of that name at the offset that is told."""
+    shows_level(story, 1, 3)
+
+
+def test_a_feature_is_left_out_where_it_may_have_no_level_in_the_end() -> None:
+    """Somebody asked for that, and nobody knows what became of it."""
+    story = lowered()
+    story.op("features", None, None, levels_at(fell(story)))
+    assert asked_is_made(story.run_events()).findings == []
+
+
+def fell(story: LogStory) -> int:
+    """Where the log takes g's level away, as a broker tells."""
+    answers = [each.result for each in story.operations if each.f == "features" and each.ok]
+    return next(
+        each["epoch"]
+        for each in filter(None, answers)
+        for one in each["features"]
+        if (one["name"], one["level"]) == ("g", None)
+    )
 
 
 def test_a_broker_that_is_one_record_ahead_of_the_log_tells_what_nobody_knows() -> None:
@@ -929,6 +969,17 @@ def a_level_that_is_forgotten(story: Story) -> None:
     shows_level(story, 1, 4)
 
 
+@PLANTED.violation("f was granted level 2", "at 0 in the end", on=leveled)
+def a_level_that_was_granted_and_is_left_out(story: Story) -> None:
+    story.op("features", None, None, levels_at(4, other=1))
+
+
+@PLANTED.violation("feature other is at level 0", "and at 1", on=leveled)
+def a_level_that_is_left_out_of_a_later_answer(story: Story) -> None:
+    """Nobody had asked for it."""
+    shows_level(story, 2, 9)
+
+
 def levels_in(plant: Callable[[LogStory], None]) -> list[str]:
     """What is found where that happens before the final phase."""
     story = clean(plant)
@@ -950,7 +1001,7 @@ def only_tried(story: LogStory) -> None:
 
 def of_another(story: LogStory) -> None:
     shows_level(story, 2, 3)
-    shows_level(story, 1, 4, "other")
+    shows_level(story, 2, 4, other=1)
     raises(story, 2)
 
 
@@ -959,7 +1010,14 @@ def told_late(story: LogStory) -> None:
     shows_level(story, 1, 4)
 
 
-@pytest.mark.parametrize("plant", [at_once, only_tried, of_another, told_late])
+def left_out_before(story: LogStory) -> None:
+    """Who is behind names no feature that had no level there."""
+    shows_level(story, 2, 4)
+    shows_level(story, 1, 3, other=None)
+    story.op("features", None, None, levels_at(2))
+
+
+@pytest.mark.parametrize("plant", [at_once, only_tried, of_another, told_late, left_out_before])
 def test_levels_that_look_as_if_they_fell(plant: Callable[[LogStory], None]) -> None:
     assert levels_in(plant) == []
 

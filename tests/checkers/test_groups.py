@@ -16,6 +16,7 @@ from checkers.folds.group_runs import group_run
 from checkers.groups import (
     FENCED,
     LISTED,
+    OWN_IDS,
     RETURNS,
     RULES,
     WITHHELD,
@@ -260,6 +261,7 @@ def test_clean_run_is_accepted() -> None:
         "instances-fenced": 3,
         "returns-keep-the-part": 2,
         "deletions-withheld": 2,
+        "own-ids": 5,
         "listed": 2,
     }
     assert set(outcome.figures.values()) == {0}
@@ -718,6 +720,35 @@ def a_heartbeat_of_the_fenced(story: Story) -> None:
 def a_commit_of_the_fenced_whoever_takes_it(story: Story) -> None:
     """The later process that joined first is named."""
     acts(story, "commit", 0, node="b2")
+
+
+@PLANTED.violation("group s: s1 and s9 are told one id, id-1")
+def an_id_of_two_processes(story: Story) -> None:
+    """Of an instance: the one before could go on as the one that has its place."""
+    story.wait(100)
+    value = {**of_member("s9", "s"), "instance": "i", "session_ms": 50}
+    given = {"generation": 1, "assigned": [], "id": "id-1", "part": "s0"}
+    story.op("join", None, value, given, node="b1")
+
+
+@PLANTED.violation("group g: a and b are told one id, x", on=Story)
+def an_id_of_two_members(story: Story) -> None:
+    """One of them is told its part late."""
+    story.op("join", None, of_member("a"), {**assigned(1), "id": "x"})
+    story.op("assignment", None, of_member("b"), {**assigned(2), "id": "x"})
+
+
+def test_ids_of_other_groups_and_of_one_member_are_no_twos() -> None:
+    """Nor are members twos that are told none."""
+    story = Story()
+    for member, group, name in (("a", "g", "x"), ("a", "g", "x"), ("a", "g", "y"), ("b", "h", "x")):
+        story.op("join", None, of_member(member, group), {**assigned(1), "id": name})
+    for member in "bc":
+        story.op("join", None, of_member(member), {**assigned(1), "id": ""})
+        join(story, member, 1)
+    outcome = groups(story.run_events())
+    assert outcome.findings == []
+    assert outcome.clauses["own-ids"] == "no two members of a group were told their ids"
 
 
 @PLANTED.violation("i came back in generation 2 with the part s3", "had the part s0")
@@ -1816,7 +1847,7 @@ def test_any_history_is_judged_as_the_definitions_say() -> None:
         reported.update(name for name, _ in decided)
 
     judge()
-    assert reported == {clause.name for clause in RULES} - {FENCED.name, RETURNS.name}
+    assert reported == {clause.name for clause in RULES} - {FENCED.name, RETURNS.name, OWN_IDS.name}
 
 
 # --- static members -----------------------------------------------------------------------

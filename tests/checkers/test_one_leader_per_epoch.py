@@ -158,6 +158,21 @@ def observer_is_shown_a_leader_with_id_0(story: Story) -> None:
     story.ask("b1", "describe-node", {"leader": 0, "leader_epoch": 2})
 
 
+@PLANTED.violation("epoch 2", "id 1 (b1 named it to a client)")
+def client_is_shown_another_leader_beside_the_voters(story: Story) -> None:
+    story.op("describe-voters", None, None, {"leader": 1, "leader_epoch": 2}, node="b1")
+
+
+def test_who_tells_a_client_of_the_voters_as_others_do_or_not_at_all_is_right() -> None:
+    story = clean()
+    other = {"leader": 1, "leader_epoch": 2}
+    story.op("describe-voters", None, None, {"leader": 2, "leader_epoch": 2}, node="b1")
+    story.op("describe-voters", None, None, {**other, "leader": -1}, node="b1")
+    story.op("describe-voters", None, None, other, node="b1", type="info", error="X")
+    story.op("describe-quorum", None, None, other, node="b1")  # no client asks that
+    assert one_leader_per_epoch(story.run_events()).findings == []
+
+
 def test_what_an_observer_is_shown_is_enough_where_nothing_else_is_known() -> None:
     """As after a run of Apache Kafka that had one leader, who resigned as all were stopped."""
     story = Story()

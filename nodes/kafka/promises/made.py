@@ -130,10 +130,10 @@ _GROUPS: Final = (
     Promise(
         name="groups",
         says="In a generation of a group a partition has one owner; older generations do not "
-        "commit, and generations rise",
-        source="protocol guide: JoinGroup, SyncGroup, OffsetCommit",
+        "commit, and generations rise; each member has an id of its own",
+        source="protocol guide: JoinGroup, SyncGroup, OffsetCommit; KIP-394",
         capabilities=frozenset({"groups"}),
-        clauses=of("groups", "one-owner", "old-generations-refused", "generations-rise"),
+        clauses=of("groups", "one-owner", "old-generations-refused", "generations-rise", "own-ids"),
     ),
     Promise(
         name="committed-offsets",
