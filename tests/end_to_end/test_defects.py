@@ -44,7 +44,7 @@ RUNS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
         {"partition-data", "isr-chain"},
     ),
     "elect-nobody": (
-        {"nodes": "3", "workload": "log", "time_limit_s": 9},
+        {"nodes": "3", "workload": "log", "time_limit_s": 15},
         {"asked-is-made"},
     ),
     "forget-deletes": (
