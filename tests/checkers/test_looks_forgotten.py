@@ -109,6 +109,10 @@ SPANS: Final = {
         *("metadata-answers", "versions", states),
         lambda story: story.read(5, topic_id=OTHER, isr=[4]),
     ),
+    "the state of a version that others had followed": Span(
+        *("metadata-answers", "versions", states),
+        lambda story: story.alter(4, [4], topic_id=OTHER),
+    ),
     "replicas": Span(
         *("metadata-answers", "replicas", states),
         lambda story: story.cache("b2", leader_epoch=2, isr=[4], replicas=[4, 5, 7]),
