@@ -31,7 +31,7 @@ def told(operations: Iterable[Operation]) -> Sequence[Level]:
     """What brokers told of features that have a level, in the order of their epochs."""
     return _in_order(
         Level(each, one["name"], one["level"], features(each)["epoch"])
-        for each in _answers(operations)
+        for each in level_answers(operations)
         for one in features(each)["features"]
         if one["level"] is not None
     )
@@ -41,7 +41,7 @@ def untold(operations: Iterable[Operation], names: Iterable[str]) -> Iterator[Le
     """Level 0, wherever a broker that knows of the log gives one of these features none: it names
     it without, or leaves it out."""
     names = sorted(names)
-    for each in _answers(operations):
+    for each in level_answers(operations):
         answer = features(each)
         given = {one["name"] for one in answer["features"] if one["level"] is not None}
         if answer["epoch"] >= 0:
@@ -49,7 +49,8 @@ def untold(operations: Iterable[Operation], names: Iterable[str]) -> Iterator[Le
             yield from (Level(each, name, 0, answer["epoch"]) for name in left)
 
 
-def _answers(operations: Iterable[Operation]) -> Iterator[Operation]:
+def level_answers(operations: Iterable[Operation]) -> Iterator[Operation]:
+    """In which brokers tell of features."""
     for each in operations:
         if each.f == FEATURES and each.ok and isinstance(each.result, dict):
             yield each

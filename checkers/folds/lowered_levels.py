@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from checkers.folds.committed_log import CommittedLog
 from checkers.folds.configured import Write, Writes, last_writes, may_be, ungranted
-from checkers.folds.levels import FEATURES, UPDATE
+from checkers.folds.levels import UPDATE, level_answers
 from checkers.folds.values import features, update_feature
 from framework.checking.findings import finding
 from framework.evidence.changes import BrokerRegistered, FeatureSet
@@ -123,9 +123,7 @@ def levels_told(
     otherwise than the log has it, as of the offset that they named, and in the end, once the
     cluster has settled (`agreed`), otherwise than was asked for last."""
     compared, found = 0, list[Finding]()
-    for read in operations:
-        if read.f != FEATURES or not read.ok or not isinstance(read.result, dict):
-            continue
+    for read in level_answers(operations):
         epoch = features(read)["epoch"]
         if not 0 <= epoch < len(log.records):
             continue
