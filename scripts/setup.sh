@@ -203,9 +203,14 @@ main() {
     make_venv
     install_project "$1"
     if [[ "$1" == test ]]; then
-        get_kafka
-        make_images
+        # What comes from elsewhere is waited for; meanwhile the cores compile.
+        {
+            get_kafka
+            make_images
+        } &
+        local brought=$!
         compile_for_tests
+        wait "$brought"
     else
         compile_for_runs
     fi

@@ -12,12 +12,15 @@ from typing import Any
 import hypothesis
 import pytest
 
-if hypothesis.settings.get_current_profile_name() == "default":
-    hypothesis.settings.register_profile("busy", deadline=None)  # a machine may do other things
-    hypothesis.settings.load_profile("busy")
-
 # Folders of tests are named like the packages that they mirror; the root must win over them.
 sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from tests.cases import cases
+
+if hypothesis.settings.get_current_profile_name() == "default":
+    # No deadline: a machine may do other things.
+    hypothesis.settings.register_profile("busy", deadline=None, max_examples=cases(100))
+    hypothesis.settings.load_profile("busy")
 
 
 @pytest.fixture(scope="session")

@@ -452,6 +452,7 @@ def every_target() -> list[Target]:
     return list(targets())
 
 
+@pytest.mark.nightly
 def test_every_entry_is_of_a_mutant_that_there_is() -> None:
     said = Known.read()
     entries = {*said.equivalent, *said.survivors}

@@ -39,6 +39,7 @@ def test_no_rule_accuses_it(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {name for name in of_plan if results[name]["verdict"] != "VALID"} == set()
 
 
+@pytest.mark.nightly
 def test_check_takes_it_as_any_run(spark: Any, run: Path) -> None:
     """By every checker of its plan, rules or not."""
     [result] = check_runs(spark, [run])

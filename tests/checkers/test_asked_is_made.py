@@ -23,6 +23,7 @@ from framework.history.event import CompletionType
 from framework.history.pairing import Operation
 from framework.plugins.outcomes import NEEDLESS
 from framework.verdict import Verdict
+from tests.cases import cases
 
 ASKED = {"partitions": 2, "replication": 2, "configs": [["retention.ms", "60000"]]}
 MADE = [[4, 5], [5, 4]]
@@ -2083,7 +2084,7 @@ Seen = st.dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(300), deadline=None)
 @given(
     creates=st.lists(st.tuples(Asked, st.sampled_from(["ok", "info", "fail"])), max_size=3),
     seen=Seen,

@@ -32,6 +32,7 @@ from framework.history.pairing import Operation
 from framework.history.rows import OperationRows
 from framework.plugins.checker import CLIENTS, LEDGER, Count
 from framework.verdict import Verdict
+from tests.cases import cases
 
 S = 10**9
 BOUND_S = 15
@@ -1160,7 +1161,7 @@ def test_silence_is_no_refusal_that_a_fault_could_excuse() -> None:
 # --- against brute force --------------------------------------------------------------------
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(300), deadline=None)
 @given(st.integers(0, 2**32))
 def test_longest_streak_agrees_with_brute_force(seed: int) -> None:
     draw = random.Random(seed)
@@ -1229,7 +1230,7 @@ def brute_force(
     return max(totals)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(200), deadline=None)
 @given(st.integers(0, 2**32))
 def test_stretches_agree_with_brute_force(seed: int) -> None:
     """At each moment: no fault holds, or of those who vote and of each role most are left by all
@@ -1297,7 +1298,7 @@ def told(outcome: Outcome) -> tuple[Any, ...]:
     return (outcome, figures, kinds, [repr(each) for each in outcome.clauses.values()])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(60), deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([1, 3, 1_000]))
 def test_columns_show_what_objects_show(seed: int, rows: int) -> None:
     events = histories(random.Random(seed))

@@ -9,6 +9,7 @@ from planted_runs import MS, Story
 from test_uncommitted_never_visible import VOTERS, booted, held
 
 from checkers.folds.commit_times import CommitTimes, commit_times
+from tests.cases import cases
 
 
 def test_entries_of_an_old_epoch_are_not_committed_by_their_number() -> None:
@@ -247,7 +248,7 @@ def test_clock_that_may_be_off_counts_from_the_earliest_time_on() -> None:
 # --- brute force --------------------------------------------------------------------------
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=cases(80), deadline=None)
 @given(st.integers(0, 2**32))
 def test_commit_times_agree_with_brute_force(seed: int) -> None:
     """Three logs that grow, are cut and flushed at random; at each moment, every offset is

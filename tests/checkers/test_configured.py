@@ -35,6 +35,7 @@ from framework.evidence.changes import (
 from framework.evidence.ids import LeaderEpoch, Offset
 from framework.history.pairing import CompletionType, Operation
 from framework.testing.story import Story
+from tests.cases import cases
 
 NAME: Final = "segment.bytes"
 T: Final = (TOPIC_RESOURCE, "t")
@@ -155,7 +156,7 @@ def readable(history: History) -> set[str | None]:
     return found
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=cases(400), deadline=None)
 @given(histories())
 def test_what_may_be_is_what_some_order_shows(history: History) -> None:
     expected = readable(history)
@@ -179,7 +180,7 @@ def places_exist(writes: Sequence[Write], held: Sequence[str | None]) -> bool:
     return False
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=cases(400), deadline=None)
 @given(histories(), st.lists(st.sampled_from(["1", "2", None]), max_size=5))
 def test_a_log_has_all_writes_where_each_can_have_a_place(
     history: History, held: list[str | None]

@@ -19,6 +19,7 @@ from checkers.controlled_shutdown_safety import (
 )
 from framework.plugins.checker import CLIENTS, EVENTS
 from framework.verdict import Verdict
+from tests.cases import cases
 
 
 def granted(story: LogStory, broker: int = 4, node: str = "b1") -> None:
@@ -1227,7 +1228,7 @@ def test_faults_from_which_the_system_has_recovered_excuse_nothing(
     assert compared(story)["clients-go-on"][0] == (counts if healed else 0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(60), deadline=None)
 @given(st.integers(0, 2**32))
 def test_agrees_with_brute_force(seed: int) -> None:
     """Some of what a grant needs is done, in any order, before it and after it."""

@@ -13,6 +13,7 @@ from planted_runs import OTHER, TOPIC
 from checkers.folds.committed_log import known_log
 from checkers.folds.controller_reads import AT_ACTIVE, BY_BROKER, CONFIGS, controller_reads
 from framework.history.pairing import Operation
+from tests.cases import cases
 
 SHOWN: Final[dict[str, dict[str, Any] | None]] = {
     "none": None,
@@ -140,7 +141,7 @@ def possible(states: list[str], said: list[Said]) -> bool:
     return placed(said, [])
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=cases(400), deadline=None)
 @given(steps=STEPS, asks=ASKS)
 def test_the_rule_is_what_it_says(
     steps: list[tuple[str, bool]], asks: list[tuple[str, str, int, bool, int]]

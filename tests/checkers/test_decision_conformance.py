@@ -30,6 +30,7 @@ from framework.plugins.outcomes import (
     STALE,
 )
 from framework.verdict import Verdict
+from tests.cases import cases
 
 CHECKER = DecisionConformance()
 KEEPERS = ("c1", "c2", "c3")
@@ -1133,7 +1134,7 @@ def test_what_the_real_controller_decides_is_accepted(seed: int) -> None:
     assert outcome.figures["questions"] > 0
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=cases(80), deadline=None)
 @given(st.integers(0, 2**32), st.booleans())
 def test_agrees_with_a_brute_force_oracle(seed: int, accepts: bool) -> None:
     """A controller that accepts all changes, and one that refuses all, against each condition

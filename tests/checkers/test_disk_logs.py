@@ -11,6 +11,7 @@ from framework.evidence.ids import LeaderEpoch, Offset, ReplicaId
 from framework.evidence.kinds import Evidence
 from framework.evidence.quorum import Appended, LogBegan, LogOnDisk, SnapshotFile, Truncated, Voter
 from framework.evidence.run_events import RunEvents
+from tests.cases import cases
 
 VOTERS = ("c1", "c2", "c3")
 
@@ -253,7 +254,7 @@ def test_of_five_voters_three_elect() -> None:
 # --- Raft itself --------------------------------------------------------------------------
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(300), deadline=None)
 @given(st.data())
 def test_all_that_was_committed_is_there_and_stays(data: st.DataObject) -> None:
     """Random elections and replication between three voters: what a leader's majority had in the
@@ -387,7 +388,7 @@ def test_logs_by_which_nobody_votes_who_has_one() -> None:
 
 
 @given(st.data())
-@settings(max_examples=200)
+@settings(max_examples=cases(200))
 def test_what_a_quorum_commits_while_voters_change_is_among_it(data: st.DataObject) -> None:
     """A leader appends, followers copy, and the set changes one by one: what a majority of the set
     in force in the leader's log has, of its epoch, is committed. Where a leader takes itself out,

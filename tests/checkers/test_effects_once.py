@@ -18,6 +18,7 @@ from framework.history.event import CompletionType, Json
 from framework.plugins.capabilities import SHRINKING_RAISES
 from framework.plugins.checker import Count
 from framework.verdict import Verdict
+from tests.cases import cases
 
 THIRD = "33333333-3333-3333-3333-333333333333"
 FOURTH = "44444444-4444-4444-4444-444444444444"
@@ -732,7 +733,7 @@ Attempts = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=cases(150), deadline=None)
 @given(Attempts)
 def test_agrees_with_brute_force(steps: list[tuple[str, int]]) -> None:
     """Creates of one name and topics that came to be, in any order; an answered create is

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from checkers.folds import explained as fold
 from checkers.folds.explained import Made, Request, explained
+from tests.cases import cases
 
 
 def until(request: Request) -> int:
@@ -48,7 +49,7 @@ def histories(draw: st.DrawFn) -> tuple[list[Made], list[Request]]:
     return changes, requests
 
 
-@settings(max_examples=600)
+@settings(max_examples=cases(600))
 @given(histories())
 def test_it_is_what_all_ways_together_say(history: tuple[list[Made], list[Request]]) -> None:
     changes, requests = history

@@ -24,6 +24,7 @@ from framework.evidence.kinds import Evidence
 from framework.evidence.requests import Served
 from framework.evidence.run_events import Part, RunEvents, incarnations
 from framework.verdict import Verdict
+from tests.cases import cases
 
 FOUND = {"topic_id": TOPIC, "partitions": []}
 
@@ -457,7 +458,7 @@ def test_what_it_says_of_itself_shows_nothing() -> None:
     assert not by_log(FROM_10_TO_30, 17, 20, lessor="b1"), "how long leases are is its own word"
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=cases(80), deadline=None)
 @given(st.integers(0, 2**32))
 def test_clients_agree_with_brute_force(seed: int) -> None:
     """Transitions and operations at random, far apart: an operation is wrong if the process was

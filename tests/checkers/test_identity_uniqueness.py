@@ -17,6 +17,7 @@ from planted_runs import MS, OTHER, TOPIC, Story, assert_valid, shown
 from checkers.identity_uniqueness import IdentityUniqueness, identity_uniqueness
 from framework.evidence.partitions import PartitionAppended
 from framework.verdict import Verdict
+from tests.cases import cases
 
 
 def leased(story: Story, node: str, broker: int, epoch: int) -> None:
@@ -495,7 +496,7 @@ def test_what_the_real_controller_names_is_accepted(seed: int) -> None:
     assert not identity_uniqueness(decided_log(random.Random(seed)).run_events()).findings
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=cases(80), deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 3), st.integers(0, 2)), min_size=1))
 def test_entries_agree_with_brute_force(appends: list[tuple[int, int, int]]) -> None:
     story = Story()

@@ -31,6 +31,7 @@ from framework.history.event import CompletionType, observer_of
 from framework.history.pairing import Operation
 from framework.plugins.outcomes import CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST
 from framework.verdict import Verdict
+from tests.cases import cases
 
 RECOVERY_S = 3.0
 FLOOD_MS, DATA_MS, CONTROL_MS = 4000.0, 300.0, 8.0
@@ -613,7 +614,7 @@ def test_under_faults_nothing_is_held_against_anybody() -> None:
 TIMES = st.lists(st.integers(1, 600), min_size=6, max_size=30)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=cases(60))
 @given(beside=TIMES, without=TIMES, slower=st.integers(1, 20))
 @example(beside=[150] * 6, without=[1] * 6, slower=1)
 @example(beside=[149] * 6, without=[1] * 6, slower=1)

@@ -42,6 +42,7 @@ from framework.evidence.processes import Booted
 from framework.evidence.quorum import Appended, LogOnDisk
 from framework.plugins.checker import CLIENTS, EVENTS
 from framework.verdict import Verdict
+from tests.cases import cases
 
 EPOCHS = {4: 7, 5: 8, 6: 9}
 
@@ -1312,7 +1313,7 @@ def test_only_where_all_who_asked_were_refused(kind: Any, refused: bool) -> None
 # --- brute force --------------------------------------------------------------------------
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=cases(150), deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -19,6 +19,7 @@ from framework.history.pairing import Operation
 from framework.plugins.capabilities import SHRINKING_RAISES, unmet
 from framework.plugins.checker import OTHERS
 from framework.verdict import Verdict
+from tests.cases import cases
 
 
 def clean() -> Story:
@@ -403,7 +404,7 @@ def _finish(story: Story, operation: Operation, lost: bool) -> None:
     story.complete(operation, "ok", result)
 
 
-@settings(max_examples=400)
+@settings(max_examples=cases(400))
 @given(histories())
 def test_isr_chain_is_what_it_says(story: Story) -> None:
     right = fits([each for each in story.operations if not each.failed])

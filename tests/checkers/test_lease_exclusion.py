@@ -15,6 +15,7 @@ from planted_runs import MS, OTHER, TOPIC, ZERO_NS, NodeEvent, assert_invalid, a
 from checkers.lease_exclusion import LeaseExclusion, lease_exclusion
 from framework.verdict import Verdict
 from nodes.kraft.adapter.evidence import promises
+from tests.cases import cases
 
 LENGTH_MS = 5_000
 FOUND = {"topic_id": TOPIC, "partitions": []}
@@ -564,7 +565,7 @@ def test_of_three_that_answered_two_tell() -> None:
     assert_unknown(LeaseExclusion(), story, "under-lease")
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=cases(80), deadline=None)
 @given(st.integers(0, 2**32))
 def test_order_of_grants_agrees_with_brute_force(seed: int) -> None:
     """Leases of two processes under some epochs, begun and acknowledged at random."""

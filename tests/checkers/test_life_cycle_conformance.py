@@ -17,6 +17,7 @@ from framework.evidence.brokers import LeaseGranted
 from framework.verdict import Verdict
 from nodes.kraft.broker import lifecycle
 from nodes.kraft.wire.heartbeats import BrokerHeartbeatResponse, BrokerState
+from tests.cases import cases
 
 NEVER_MS = 1_000_000.0
 
@@ -411,7 +412,7 @@ def test_lost_last_line_of_a_killed_process_is_no_false_alarm() -> None:
     assert_valid(life_cycle_conformance(story.run_events()))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(60), deadline=None)
 @given(st.integers(0, 2**32))
 def test_what_the_real_life_cycle_does_is_accepted_and_nothing_else(seed: int) -> None:
     """The core under random answers. Each event that it left out, or that stands in for another

@@ -18,6 +18,7 @@ from checkers.folds.log_ends import (
     may_remove,
 )
 from framework.testing.story import Story
+from tests.cases import cases
 
 KEY = "t/0"
 
@@ -61,7 +62,7 @@ def went_back(answered: list[LimitAnswer]) -> set[tuple[int, str]]:
     }  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(300), deadline=None)
 @given(st.integers(0, 2**32))
 def test_agrees_with_the_definition(seed: int) -> None:
     answered = list(answered_limits(answers(seed).operations))

@@ -13,6 +13,7 @@ from planted_runs import Story, assert_invalid
 from checkers.log_matching import LogMatching, log_matching
 from framework.checking.keyed import Outcome
 from framework.verdict import Verdict
+from tests.cases import cases
 
 
 def test_clean_logs_are_accepted() -> None:
@@ -169,7 +170,7 @@ def test_two_nodes_are_enough_where_there_are_no_more() -> None:
     assert {each.compared for each in result.clauses} == {2}
 
 
-@settings(max_examples=200)
+@settings(max_examples=cases(200))
 @given(
     st.lists(
         st.tuples(

@@ -19,6 +19,7 @@ from framework.checking.live import clauses_so_far
 from framework.checking.results import CheckerResult, checker_result
 from framework.history.pairing import Operation
 from framework.verdict import Verdict
+from tests.cases import cases
 
 STATE = {"leader": 4, "leader_epoch": 0, "isr": [4, 5, 6]}
 
@@ -778,7 +779,7 @@ def test_more_that_looks_wrong_and_is_not(more: Callable[[Answers], None]) -> No
 # --- against the definition ---------------------------------------------------------------
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(200), deadline=None)
 @given(st.integers(0, 2**32))
 def test_falls_are_all_that_was_shown_better_before(seed: int) -> None:
     draw, story = random.Random(seed), Answers()

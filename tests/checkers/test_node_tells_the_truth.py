@@ -24,6 +24,7 @@ from framework.evidence import kinds, partitions, processes, quorum
 from framework.evidence.ids import LeaderEpoch, Offset
 from framework.plugins.checker import Finding
 from framework.verdict import Verdict
+from tests.cases import cases
 
 
 def judged(story: DiskStory) -> Outcome:
@@ -856,7 +857,7 @@ def test_one_finding_of_a_kind_and_node() -> None:
 # --- against brute force ------------------------------------------------------------------
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(300), deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -20,6 +20,7 @@ from framework.checking.live import clauses_so_far
 from framework.plugins.checker import LEDGER
 from framework.plugins.outcomes import CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST
 from framework.verdict import Verdict
+from tests.cases import cases
 
 RECOVERY_S = 15.0
 BROKERS: Mapping[str, int] = {"b1": 4, "b2": 5, "b3": 6}
@@ -2001,7 +2002,7 @@ def lacks(first: Mapping[str, Any], then: Mapping[str, Any]) -> bool:
     return 0 <= end < first["high_watermark"] and first["leader_epoch"] <= then["leader_epoch"]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=cases(400), deadline=None)
 @given(st.integers(0, 2**32))
 def test_the_quorum_against_all_pairs(seed: int) -> None:
     rng = random.Random(seed)

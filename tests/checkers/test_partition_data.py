@@ -18,6 +18,7 @@ from checkers.partition_data import IN_ORDER, PartitionData, partition_data
 from framework.checking.keyed import Outcome
 from framework.history.pairing import Operation
 from framework.verdict import Verdict
+from tests.cases import cases
 
 KEY = "t/0"
 
@@ -952,7 +953,7 @@ def span(draw: random.Random) -> tuple[int, int]:
     return begin, begin + draw.randrange(1, 4)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(200), deadline=None)
 @given(st.integers(0, 2**32))
 def test_what_fetches_cover(seed: int) -> None:
     """Of values at offsets 0 to 7, by fetches that have them all; from a log start on."""
@@ -1348,7 +1349,7 @@ def test_observers_tell_of_partitions_that_clients_work_on() -> None:
     assert (found[1].clauses or {})["limits"] == before["limits"] + 1
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(200), deadline=None)
 @given(st.integers(0, 2**32))
 def test_agrees_with_brute_force(seed: int) -> None:
     """Any claims at all against any final log: acknowledged and read values are right if the log

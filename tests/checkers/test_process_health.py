@@ -18,6 +18,7 @@ from framework.evidence.processes import Booted, Failed, ProcessEnded, Stalled, 
 from framework.evidence.run_events import RunEvents
 from framework.plugins.capabilities import unmet
 from framework.verdict import Verdict
+from tests.cases import cases
 
 
 def stalled(story: Story, node: str = "b1", ms: float = 1_500, delayed_ms: float = 0) -> None:
@@ -983,7 +984,7 @@ def test_extra_broker_is_known_by_its_broker_id() -> None:
     assert_invalid(process_health(story.run_events()), "g301a ended without a word")
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=cases(80), deadline=None)
 @given(st.integers(0, 2**32))
 def test_ends_agree_with_brute_force(seed: int) -> None:
     """Processes of one node end in an orderly way, killed or for no reason."""

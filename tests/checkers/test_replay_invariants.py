@@ -28,6 +28,7 @@ from framework.evidence.systems import Covered, HeldRule, ImageForm
 from framework.verdict import Verdict
 from nodes.kraft.adapter.image_form import IMAGE_FORM, REMEMBERED, REMEMBERED_BYTES
 from nodes.kraft.metadata import image
+from tests.cases import cases
 
 
 def clean() -> LogStory:
@@ -654,7 +655,7 @@ def test_what_the_real_controller_decides_is_accepted(seed: int) -> None:
     assert outcome.figures["digests"] > 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(60), deadline=None)
 @given(st.integers(0, 2**32))
 def test_agrees_with_a_brute_force_oracle(seed: int) -> None:
     """On logs of one topic with records of any contents, against the clauses written down as

@@ -35,6 +35,7 @@ from framework.evidence.partitions import (
 from framework.evidence.run_events import Part
 from framework.history.pairing import Operation
 from framework.verdict import Verdict
+from tests.cases import cases
 
 REPLICAS = ("b1", "b2", "b3")
 NOBODYS = "00000000-0000-0000-0000-000000000009"
@@ -1388,7 +1389,7 @@ Logs = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(300), deadline=None)
 @given(logs=Logs, high=st.integers(0, 4), isr=st.sets(st.sampled_from(REPLICAS), min_size=1))
 def test_agrees_with_brute_force(logs: dict[str, Log], high: int, isr: set[str]) -> None:
     story = Story()

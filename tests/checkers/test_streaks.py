@@ -13,6 +13,7 @@ from checkers.folds.peace import Stretch
 from checkers.folds.streaks import TRIES, Judge, Streak
 from framework.history.pairing import Operation
 from framework.history.rows import OperationRows
+from tests.cases import cases
 
 BOUND_NS = 9
 JUDGE = Judge(BOUND_NS / 1e9)
@@ -105,7 +106,7 @@ def histories(draw: st.DrawFn) -> tuple[list[Tried], list[Stretch], bool]:
     return operations, stretches, draw(st.booleans())
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=cases(600), deadline=None)
 @given(histories())
 def test_the_worst_streak_is_as_defined(
     history: tuple[list[Tried], list[Stretch], bool],

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.end_to_end.runs import ONE_WORKER, long_enough, verdict_of
 from tests.framework.hosts.machines import machines
 
@@ -52,6 +54,7 @@ def verdicts_of(results: Path, *more: str) -> dict[str, str]:
     return long_enough(of, VALID.__eq__, 12, 30)
 
 
+@pytest.mark.nightly
 def test_in_containers_of_an_image_that_the_system_makes(tmp_path: Path) -> None:
     assert verdicts_of(tmp_path, "--hosts", "docker", "--nemesis", "pause") == VALID
 

@@ -44,6 +44,7 @@ def test_it_imports_the_engine_and_nothing_else_of_ours() -> None:
     assert imported - sys.stdlib_module_names == {"framework", "kraft_proof_etcd"}
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_its_readme_works(scratch: Path, env: dict[str, str]) -> None:
     """On whatever hosts are there: containers where an engine answers. Its last command is that of

@@ -1,6 +1,7 @@
 """The Makefile, .ci/run and the workflows: they parse, and they agree with each other."""
 
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,14 @@ def test_nightly_keeps_what_it_finds_also_when_it_fails() -> None:
 def test_nightly_simulates_seeds_that_no_night_had_before() -> None:
     (step,) = [each for each in steps(workflow("nightly.yml")) if each.get("name") == "Simulate"]
     assert "-m nodes.kraft.simulation" in step["run"] and "GITHUB_RUN_NUMBER" in step["run"]
+
+
+def test_a_night_runs_the_tests_that_a_day_leaves_out() -> None:
+    """By the mark; without one on the command line pytest takes all others."""
+    commands = [each.get("run", "") for each in steps(workflow("nightly.yml"))]
+    assert any("make test" in each and "-m nightly" in each for each in commands)
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    assert "-m 'not nightly'" in options["addopts"]
 
 
 def test_make_run_has_a_default_and_takes_arguments() -> None:

@@ -13,7 +13,7 @@ from nodes.kraft.simulation.schedule import Crash, Operation, Schedule, draw
 from nodes.kraft.simulation.shrink import ddmin, minimal, play
 from nodes.kraft.simulation.variants import CALM, VARIANTS, Variant
 
-SEEDS = int(os.environ.get("SIMULATION_SEEDS", "60"))
+SEEDS = int(os.environ.get("SIMULATION_SEEDS", "30"))
 CHUNK = 30
 ENOUGH = 150
 """Seeds within which each broken variant has to be caught."""

@@ -7,7 +7,7 @@ from nodes.kraft.simulation.raft_parts import Profile
 from nodes.kraft.simulation.raft_variants import VARIANTS, Variant
 from nodes.kraft.simulation.raft_world import World
 
-SEEDS = 60
+SEEDS = 40
 CHUNK = 20
 ENOUGH = 400
 """Seeds within which each broken variant has to be caught."""

@@ -16,6 +16,7 @@ from checkers.logs.cycles_edges import PROCESS, REALTIME, WR, WW, edges, vertice
 from checkers.logs.cycles_graph import Graph, components, on_cycles
 from checkers.logs.cycles_text import describe_cycle
 from checkers.logs.rows import FAIL, INFO, OK, ROWS, Kind
+from tests.cases import cases
 
 
 @dataclass(frozen=True)
@@ -407,7 +408,7 @@ def least(ways: set[Way], needed: int) -> int | None:
 LEVELS = ("", "-process", "-realtime")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(300), deadline=None)
 @given(logs())
 def test_random_logs_agree_with_all_pairs(txns: list[Txn]) -> None:
     """The lowest level of each family is that of the definitions, its cycle is as short as can
@@ -480,7 +481,7 @@ def test_any_order_and_any_share_of_rows_gives_the_same(
     assert cycles(mixed).cycles == once.cycles
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(100), deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=20))
 def test_components_are_those_of_the_definition(pairs: list[tuple[int, int]]) -> None:
     source = np.array([a for a, _ in pairs], np.int32)

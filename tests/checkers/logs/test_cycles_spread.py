@@ -25,6 +25,7 @@ from framework.checking.blocks import exchange
 from framework.checking.foreign import Given, check_histories
 from framework.checking.keys import BORDERS, SHARES, Job, as_it_is, produce
 from framework.history.ranges import ranges
+from tests.cases import cases
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def spread(txns: Sequence[Txn], window: int, rounds: int = 8) -> Cycles:
     return search(vertices, edges)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=cases(80), deadline=None)
 @given(logs(), st.integers(1, 16), st.integers(1, 4))
 def test_random_logs_have_the_same_cycles(txns: list[Txn], window: int, rounds: int) -> None:
     """Whatever the windows, and however little they learn of each other. (The clients of these
@@ -103,7 +104,7 @@ def sound_logs(draw: st.DrawFn) -> list[Txn]:
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(60), deadline=None)
 @given(sound_logs(), st.integers(4, 40), st.integers(1, 8))
 def test_nearly_sound_logs_have_the_same_cycles(txns: list[Txn], window: int, rounds: int) -> None:
     whole, found = cycles(table(txns, "0")), spread(txns, window, rounds)

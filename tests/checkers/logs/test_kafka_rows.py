@@ -27,6 +27,7 @@ from checkers.logs.records import micro_operations, records
 from checkers.logs.rows import FAIL, INFO, ROWS, Flag, Kind, Malformed, key_text, rows
 from framework.history.json_columns import items, members, texts
 from framework.history.json_walk import NONE
+from tests.cases import cases
 
 LEAVES = st.none() | st.booleans() | st.integers(-(10**17), 10**17) | st.text(max_size=6)
 JSON = st.recursive(
@@ -49,7 +50,7 @@ def unpacked(found: pa.Array) -> list[Any]:
     return [None if text is None else json.loads(text) for text in found.to_pylist()]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(60), deadline=None)
 @given(
     st.lists(st.lists(SENDS | POLLS | st.just(("poll",)), max_size=3), max_size=3), st.booleans()
 )
@@ -75,7 +76,7 @@ def test_micro_operations_are_read_as_json(values: list[list[Any]], loose: bool)
     assert not found.wrong.any()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(60), deadline=None)
 @given(st.lists(st.dictionaries(st.sampled_from(["a", "b", "records", "x\n"]), JSON), max_size=4))
 def test_members_are_read_as_json(values: list[dict[str, Any]]) -> None:
     found = members(texts(column(values, loose=False)), ("a", "records"))

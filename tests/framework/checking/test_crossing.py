@@ -208,6 +208,7 @@ with session.running("local-cluster[1,2,1024]") as spark:
 """
 
 
+@pytest.mark.nightly
 def test_nor_does_the_jvm_of_the_driver_read_more_of_a_larger_run(tmp_path: Path) -> None:
     """Where executors are processes of their own. It is seen when it reads one of its files."""
     done = subprocess.run(

@@ -300,6 +300,7 @@ def test_the_same_as_here(
     assert [code for code in cluster.scratch.glob("kraft-proof-*-*") if any(code.rglob("*.nbi"))]
 
 
+@pytest.mark.nightly
 def test_executors_of_this_machine(
     histories: list[Path], here: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,6 +313,7 @@ def test_executors_of_this_machine(
     assert not list(tmp_path.glob("spark-*"))
 
 
+@pytest.mark.nightly
 def test_a_python_that_lacks_our_libraries_is_named(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,6 +34,7 @@ from framework.generators import (
 from framework.generators.base import Generator, Source
 from framework.generators.simulate import Answer, completes
 from framework.history.event import NEMESIS, Event
+from tests.cases import cases
 
 S = 1_000_000_000
 
@@ -88,7 +89,7 @@ def history_of(
         reject()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=cases(150), deadline=None)
 @given(SOURCES, st.integers(1, 5), st.integers(0, 2**64), COMPLETIONS)
 def test_a_seed_fixes_the_schedule(
     source: Source, threads: int, seed: int, completion: Answer
@@ -97,7 +98,7 @@ def test_a_seed_fixes_the_schedule(
     assert first == history_of(source, threads, seed, completion)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=cases(150), deadline=None)
 @given(SOURCES, st.integers(1, 5), st.integers(0, 9), COMPLETIONS)
 def test_histories_are_well_formed(
     source: Source, threads: int, seed: int, completion: Answer
@@ -123,7 +124,7 @@ def test_histories_are_well_formed(
     assert not open_ops
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(100), deadline=None)
 @given(SOURCES, st.integers(1, 4), st.integers(0, 9))
 def test_asking_changes_nothing(source: Source, threads: int, seed: int) -> None:
     """Any number of asks in between leaves the schedule as it is."""
@@ -150,7 +151,7 @@ def test_asking_changes_nothing(source: Source, threads: int, seed: int) -> None
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(100), deadline=None)
 @given(SOURCES, st.integers(0, 20), st.integers(1, 4), st.integers(0, 9), COMPLETIONS)
 def test_limit_bounds(
     source: Source, count: int, threads: int, seed: int, completion: Answer
@@ -160,7 +161,7 @@ def test_limit_bounds(
     assert limited == whole[:count]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(100), deadline=None)
 @given(SOURCES, st.floats(0.01, 3), st.integers(1, 4), st.integers(0, 9), COMPLETIONS)
 def test_time_limit_bounds(
     source: Source, seconds: float, threads: int, seed: int, completion: Answer
@@ -175,14 +176,14 @@ def test_time_limit_bounds(
         assert max(times) < min(times) + round(seconds * S)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(60), deadline=None)
 @given(st.integers(1, 30), st.integers(1, 4), st.integers(0, 9), COMPLETIONS)
 def test_process_limit_bounds(count: int, threads: int, seed: int, completion: Answer) -> None:
     history = history_of(process_limit(count, repeat(op("a"))), threads, seed, completion)
     assert len({event.process for event in history}) <= count
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(60), deadline=None)
 @given(
     st.lists(st.integers(1, 3), min_size=1, max_size=3),
     st.integers(0, 3),
@@ -242,7 +243,7 @@ def test_seeds_differ(seed: int) -> None:
     assert one != other
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(60), deadline=None)
 @given(SOURCES, st.integers(0, 9))
 def test_nothing_is_offered_where_nobody_is_free(source: Source, seed: int) -> None:
     idle = Context(

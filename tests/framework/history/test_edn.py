@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from ply import yacc
 
 from framework.history.edn import EdnError, forms
+from tests.cases import cases
 
 
 def read(text: str) -> list[Any]:
@@ -257,7 +258,7 @@ maps = st.tuples(
 ).map(lambda made: made[0] + written(made[1]))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(300), deadline=None)
 @given(maps)
 def test_values_are_read_as_the_library_reads_them(text: str) -> None:
     assert exactly(read(text)) == exactly(by_library(text))
@@ -271,7 +272,7 @@ TOKENS = ["{", "}", "[", "]", "(", ")", "#{", "}", "#t", "#_", "^", ";c\n", ",",
 TOKENS += ATOMS.split()
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=cases(500), deadline=None)
 @given(st.lists(st.sampled_from(TOKENS), max_size=12))
 @example(["#{", "#_", "2", "}"])
 @example(["#{", "2", "2", "}"])
@@ -287,7 +288,7 @@ def test_any_tokens_are_read_as_the_library_reads_them(tokens: Sequence[str]) ->
         assert exactly(found) == exactly(expected)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(200), deadline=None)
 @given(maps, st.data())
 def test_a_line_cut_anywhere_is_half(text: str, data: st.DataObject) -> None:
     """Where it does not end with a whole form."""

@@ -12,6 +12,7 @@ from framework.history.json_columns import forms, in_form, integers, texts
 from framework.history.json_walk import ABSENT, CANONICAL, NONE, OTHER, SPACED
 from framework.history.lines import decode
 from framework.history.texts import as_json
+from tests.cases import cases
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 SCALARS = st.none() | st.booleans() | st.integers() | FLOATS | st.text(max_size=4)
@@ -28,7 +29,7 @@ def test_a_word_is_that_word_alone(text: str) -> None:
     assert forms(texts(pa.array([text]))).tolist() == [OTHER]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(200), deadline=None)
 @given(JSON, SEPARATORS, st.booleans(), st.data())
 def test_what_is_taken_is_json_and_its_form_is_true(
     value: Any, separators: tuple[str, str], ascii_: bool, data: st.DataObject

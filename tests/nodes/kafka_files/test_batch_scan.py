@@ -14,6 +14,7 @@ from nodes.kafka_files.batches import BATCHES, Batches, scan
 from nodes.kafka_files.records import RECORDS, records
 from nodes.kraft.raft.messages import Batch
 from nodes.kraft.wire.batches import encode_batch
+from tests.cases import cases
 
 TIMES = st.integers(0, 4_000_000_000_000).filter(lambda ms: int(ms / 1000 * 1000) == ms)
 """kio goes by a float of seconds, which loses a millisecond of some."""
@@ -53,7 +54,7 @@ def logs(draw: Any) -> list[tuple[bytes, list[Given], dict[str, Any]]]:
     return made
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(60), deadline=None)
 @given(logs())
 def test_what_others_write_is_read(log: list[tuple[bytes, list[Given], dict[str, Any]]]) -> None:
     found = scan(b"".join(data for data, _, _ in log))
@@ -225,7 +226,7 @@ def test_bytes_that_are_no_batch(data: bytes, why: str | None) -> None:
     assert (found.stop.why if found.stop else None) == why
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(100), deadline=None)
 @given(st.binary(max_size=300), st.integers(0, 7), st.integers(0, 5))
 def test_nothing_raises_for_what_is_inside_a_batch(payload: bytes, codec: int, count: int) -> None:
     batch = bytearray(with_payload(by_kio(Given(0), Given(5)), payload, codec))
@@ -236,7 +237,7 @@ def test_nothing_raises_for_what_is_inside_a_batch(payload: bytes, codec: int, c
     assert len(reported.table) == (0 if reported.unreadable else count)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(100), deadline=None)
 @given(st.binary(max_size=400))
 def test_nothing_raises_for_any_bytes(data: bytes) -> None:
     records(scan(data))

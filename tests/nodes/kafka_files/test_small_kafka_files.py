@@ -16,6 +16,7 @@ from nodes.kraft.ids import PartitionIndex
 from nodes.kraft.raft.state import QuorumState as OurState
 from nodes.kraft.storage.partition_checkpoint import HIGH_WATERMARKS, Checkpoint
 from nodes.kraft.storage.quorum_state import QuorumStateFile
+from tests.cases import cases
 
 # --- checkpoints --------------------------------------------------------------------------
 
@@ -127,7 +128,7 @@ def test_quorum_state_that_is_none_is_reported(data: Any, wrong: str) -> None:
     assert isinstance(reported, str) and wrong in reported
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(100), deadline=None)
 @given(st.binary(max_size=100))
 def test_no_small_file_raises(data: bytes) -> None:
     for read in (read_epochs, read_offsets, read_properties):

@@ -57,6 +57,7 @@ def features(*arguments: str, at: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.nightly
 def test_kafkas_own_tool(cluster: Loopback) -> None:
     brokers = "--bootstrap-server " + ",".join(
         f"127.0.0.1:{port}" for port in cluster.client.values()

@@ -25,6 +25,8 @@ from controller_harness import Harness
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cases import cases
+
 TOPICS, VALUES = ("a", "b.c", "b_c"), ("20", "21")
 LISTS = ("compact", "delete", "compact,delete")
 topics = st.sampled_from(TOPICS)
@@ -130,7 +132,7 @@ def result_of(response):  # type: ignore[no-untyped-def]
     raise AssertionError(response)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=cases(120), deadline=None)
 @given(steps)
 def test_the_model(schedule):
     """A.1.90, A.1.92, A.1.25: and what was answered outlives a failover."""

@@ -15,6 +15,7 @@ from nodes.kraft.wire.records import (
     TopicRecord,
     UnfenceBrokerRecord,
 )
+from tests.cases import cases
 
 BROKERS = st.integers(4, 6)
 NAMES = st.sampled_from(["a", "b", "c.d", "c_d"])
@@ -173,7 +174,7 @@ class Driver:
         self.harness.fail_over(kept[-1] if kept else None)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=cases(150), deadline=None)
 @given(st.lists(OPERATIONS, min_size=5, max_size=60))
 def test_replay_invariants(operations):
     driver = Driver()
@@ -192,7 +193,7 @@ def test_replay_invariants(operations):
         assert partition.leader == replay.partitions[key]["leader"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(100), deadline=None)
 @given(st.lists(OPERATIONS, min_size=5, max_size=60))
 def test_success_is_reported_of_committed_records_alone(operations):
     """D.9: whatever id or version a client was told is in the final log."""

@@ -8,6 +8,7 @@ from nodes.kraft.config import SnapshotPolicy
 from nodes.kraft.controller import snapshots, steps
 from nodes.kraft.controller.config import ControllerConfig
 from nodes.kraft.wire.heartbeats import ControllerHeartbeatRequest
+from tests.cases import cases
 
 BEAT = 500
 POLICY = SnapshotPolicy(
@@ -222,7 +223,7 @@ def test_a_standby_of_the_drafts_own_bytes_tells_no_age():
     assert not start  # where it stands is not known: it counts as lagging
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(200), deadline=None)
 @given(
     st.lists(
         st.tuples(

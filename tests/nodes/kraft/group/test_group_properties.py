@@ -7,6 +7,7 @@ from kio.schema.errors import ErrorCode
 
 from nodes.kraft.group.state import Phase
 from nodes.kraft.group.steps import Joined
+from tests.cases import cases
 
 MEMBER = st.integers(0, 5)
 ACTIONS = st.one_of(
@@ -137,7 +138,7 @@ class Run:
         return max(done, default=None)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(300), deadline=None)
 @given(st.lists(ACTIONS, max_size=40))
 def test_whatever_happens(plan):
     """A.5.4, A.5.11: nothing acknowledged is lost by a failover, nobody waits for ever, and a
@@ -160,7 +161,7 @@ def test_whatever_happens(plan):
     assert not unanswered
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(100), deadline=None)
 @given(st.lists(ACTIONS, max_size=40))
 def test_left_alone_a_group_comes_to_rest(plan):
     """Whatever state a group is in, time alone ends each wait: there is no deadlock."""

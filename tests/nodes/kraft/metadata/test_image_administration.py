@@ -26,6 +26,7 @@ from nodes.kraft.wire.records import (
     RequestRecord,
     TopicRecord,
 )
+from tests.cases import cases
 
 T = uuid.UUID(int=7)
 FIELDS = {
@@ -85,7 +86,7 @@ def test_the_type_of_a_removal_is_the_shipped_one():
 names = st.text("ab._", min_size=1, max_size=4)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(200), deadline=None)
 @given(st.lists(names, unique_by=metric_name, max_size=10), st.data())
 def test_names_in_metrics_are_indexed(some, data):
     """Each name that could collide is found by its name in metrics, as long as it is there."""

@@ -33,6 +33,7 @@ from nodes.kraft.wire.records import (
     TopicRecord,
     UnfenceBrokerRecord,
 )
+from tests.cases import cases
 
 BROKERS = (4, 5, 6)
 NAMES = ("a", "b.c", "d_e", "f")
@@ -194,7 +195,7 @@ class World:
     }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=cases(150), deadline=None)
 @given(data=st.data(), steps=st.integers(0, 60), memory=st.integers(1, 4))
 def test_any_snapshot_and_the_log_behind_it_make_the_state(data, steps, memory) -> None:
     """A.1.38, A.1.39, A.1.40, A.4.18: image -> records -> image is the identity, wherever the

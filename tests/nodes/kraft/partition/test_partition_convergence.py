@@ -22,6 +22,7 @@ from nodes.kraft.partition.state import (
     ReplicaConfig,
     recovered,
 )
+from tests.cases import cases
 from tests.nodes.kraft.partition.batch_making import batch
 
 IDS = (4, 5, 6)
@@ -291,7 +292,7 @@ HIGH_WATERMARK_NOT_HEARD: list[Event] = [
 """5 has to truncate, knows of no commit, and is the next leader: KIP-101's first scenario."""
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=cases(150), deadline=None)
 @given(EVENTS)
 @example(ANSWER_OF_THE_CONTROLLER_LOST)
 @example(HIGH_WATERMARK_NOT_HEARD)

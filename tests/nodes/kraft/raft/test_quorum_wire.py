@@ -41,6 +41,7 @@ from nodes.kraft.wire.quorum import (
     request_to_wire,
 )
 from nodes.kraft.wire.versions import carry_over
+from tests.cases import cases
 
 CLUSTER = "6PMpHYL9QkeyXRj9Nrp4KA"
 INT32 = st.integers(0, 2**31 - 1)
@@ -112,7 +113,7 @@ def over_the_wire(entity: Any) -> Any:
 
 
 @given(REQUESTS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(200), deadline=None)
 def test_requests_round_trip(request_: Request) -> None:
     entity = request_to_wire(request_, CLUSTER, peer=2)
     _, decoded = decode_request(encode_request(entity, correlation_id=1, client_id="c1"))

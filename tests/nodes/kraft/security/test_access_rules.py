@@ -9,6 +9,7 @@ from kio.schema.create_acls.v3.request import AclCreation
 from kio.schema.delete_acls.v3.request import DeleteAclsFilter
 
 from nodes.kraft.security import rules
+from tests.cases import cases
 
 GOOD = {
     "resource_type": 2,
@@ -133,7 +134,7 @@ creations = st.builds(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(200), deadline=None)
 @given(
     creations,
     st.sampled_from([1, 2, 3]),

@@ -17,6 +17,7 @@ from nodes.kraft.security.authorizer import (
 from nodes.kraft.security.principal import ANONYMOUS, Principal
 from nodes.kraft.security.rules import record_of
 from nodes.kraft.wire.records import AccessControlRecord, RemoveAccessControlRecord
+from tests.cases import cases
 
 ALICE, BOB = Principal("User", "alice"), Principal("User", "bob")
 HERE, THERE = "127.0.0.1", "10.0.0.1"
@@ -100,7 +101,7 @@ def brute_force(some, who, host, operation, kind, name):  # type: ignore[no-unty
     return allowed and not denied
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=cases(400), deadline=None)
 @given(st.lists(rules, max_size=12), st.lists(questions, min_size=1, max_size=12))
 def test_the_index_says_what_all_rules_say(some, asked):
     """A.1.92: deny wins, literal, prefixed, default resource, wildcards, implied operations."""
@@ -110,7 +111,7 @@ def test_the_index_says_what_all_rules_say(some, asked):
         assert authorizer.allows(image, *question) == brute_force(set(some), *question), question
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(100), deadline=None)
 @given(st.lists(rules, min_size=1, max_size=8, unique=True), st.data())
 def test_a_removed_rule_says_nothing_more(some, data):
     """The index after removals is that of the rules that are left."""
@@ -123,7 +124,7 @@ def test_a_removed_rule_says_nothing_more(some, data):
     assert image.rules_by_key == image_of(left).rules_by_key
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(200), deadline=None)
 @given(st.lists(rules, max_size=8), questions)
 def test_any_resource_of_a_type(some, question):
     """Whoever may do something to a resource that the rules name may do it to some resource."""

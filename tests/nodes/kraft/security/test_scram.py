@@ -18,6 +18,7 @@ from nodes.kraft.security.scram import (
     ServerExchange,
     username_of,
 )
+from tests.cases import cases
 
 # RFC 7677, section 3
 CLIENT_NONCE = "rOprNGfwEbeRWgbNEkqO"
@@ -161,7 +162,7 @@ def test_a_server_that_does_not_know_the_password() -> None:
 
 
 @given(st.lists(st.one_of(st.binary(max_size=60), st.just(CLIENT_FIRST)), max_size=3))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(300), deadline=None)
 def test_no_tokens_but_the_right_ones_log_anybody_in(tokens: list[bytes]) -> None:
     for mechanism in USERS.mechanisms:
         session = ServerSession(USERS, mechanism)

@@ -13,6 +13,7 @@ from nodes.kraft.storage.errors import StorageError
 from nodes.kraft.storage.log import MetadataLog
 from nodes.kraft.storage.segment import Segment
 from nodes.kraft.wire.batches import decode_batches, encode_batch
+from tests.cases import cases
 
 SMALL = 300
 """Bytes a segment: three or four of the batches below."""
@@ -68,7 +69,7 @@ def test_a_batch_larger_than_a_segment_has_one_of_its_own(tmp_path: Path) -> Non
 
 
 @given(first=st.integers(0, 41), limit=st.integers(0, 45), most=st.integers(1, 50))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=cases(80), deadline=None)
 def test_reads_go_over_segments(
     tmp_path_factory: pytest.TempPathFactory, first: int, limit: int, most: int
 ) -> None:

@@ -15,6 +15,7 @@ from nodes.kraft.raft.messages import Batch
 from nodes.kraft.storage import segment
 from nodes.kraft.storage.log import MetadataLog
 from nodes.kraft.wire.batches import decode_batches, encode_batch
+from tests.cases import cases
 
 FILE = "00000000000000000000.log"
 BATCHES = (
@@ -116,7 +117,7 @@ def test_truncation_inside_a_batch_is_refused(tmp_path: Path) -> None:
 # --- recovery -----------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(60), deadline=None)
 @given(kept=st.integers(0, 400))
 def test_torn_tail_is_dropped_at_a_batch_boundary(
     tmp_path_factory: pytest.TempPathFactory, kept: int

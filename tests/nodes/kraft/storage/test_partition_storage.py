@@ -19,6 +19,7 @@ from nodes.kraft.storage.errors import StorageError
 from nodes.kraft.storage.partition_checkpoint import HIGH_WATERMARKS, Checkpoint, CleanShutdown
 from nodes.kraft.storage.partition_files import Files
 from nodes.kraft.storage.partition_log import PartitionLog, directory_of, partition_of
+from tests.cases import cases
 from tests.nodes.kraft.partition.batch_making import batch
 
 TOPIC = uuid.UUID(int=77)
@@ -106,7 +107,7 @@ def test_recovery_finds_epochs_and_producers_in_the_batches(tmp_path: Path) -> N
     assert opened(tmp_path, check=False).recovered == again.recovered
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(60), deadline=None)
 @example([1, 1, 2, 1, 1], 283, True)  # the epoch of a segment's last batch
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=12), st.integers(0, 2000), st.booleans())
 def test_a_torn_or_damaged_tail_is_dropped_and_what_is_before_it_stays(

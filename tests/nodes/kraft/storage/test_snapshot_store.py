@@ -16,6 +16,7 @@ from nodes.kraft.storage.snapshots import (
     SnapshotStore,
     file_name,
 )
+from tests.cases import cases
 
 ID = SnapshotId(7, 3)
 VALUES = [b"one", b"two", b"three"]
@@ -142,7 +143,7 @@ def test_one_state_under_one_id_is_one_sequence_of_bytes(tmp_path: Path) -> None
     assert first == second
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(at=st.floats(0, 1, exclude_max=True), flip=st.integers(1, 255))
 def test_a_damaged_byte_is_noticed(tmp_path: Path, at: float, flip: int) -> None:
     store = SnapshotStore(tmp_path)
@@ -155,7 +156,7 @@ def test_a_damaged_byte_is_noticed(tmp_path: Path, at: float, flip: int) -> None
         list(store.records(ID))
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(at=st.floats(0, 1, exclude_max=True))
 def test_a_shortened_file_is_noticed(tmp_path: Path, at: float) -> None:
     store = SnapshotStore(tmp_path)

@@ -33,6 +33,7 @@ from nodes.kraft.wire.codec import (
     response_schema,
 )
 from nodes.kraft.wire.structure import checked, without_unknown_tags, write_unsigned_varint
+from tests.cases import cases
 
 SECOND = i32Timedelta.parse(datetime.timedelta(seconds=1))
 TOPIC_ID = uuid.UUID(int=7)
@@ -224,14 +225,14 @@ def mutations(data: bytes) -> st.SearchStrategy[bytes]:
         lambda each: mutations(encode_request(each, correlation_id=1, client_id="t"))
     )
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=cases(400), deadline=None)
 def test_mutated_requests_are_decoded_or_refused(data: bytes) -> None:
     with contextlib.suppress(MalformedRequest, UnsupportedVersion):
         decode_request(data)
 
 
 @given(st.sampled_from(KNOWN), st.binary(max_size=64))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=cases(600), deadline=None)
 def test_random_bytes_after_any_header_are_decoded_or_refused(
     known: tuple[int, int], body: bytes
 ) -> None:
@@ -241,7 +242,7 @@ def test_random_bytes_after_any_header_are_decoded_or_refused(
 
 
 @given(st.sampled_from(KNOWN), st.binary(max_size=64))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=cases(400), deadline=None)
 def test_random_answers_are_decoded_or_refused(known: tuple[int, int], body: bytes) -> None:
     with contextlib.suppress(MalformedRequest, KeyError):
         decode_response(*known, body)
