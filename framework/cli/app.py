@@ -53,7 +53,7 @@ def main(argv: list[str]) -> int:
     except typer.Exit as error:
         return error.exit_code
     except TyperException as error:
-        return _fail(getattr(error, "format_message", error.__str__)(), EXIT_USAGE)
+        return _fail(_misused(error), EXIT_USAGE)
     except (typer.Abort, KeyboardInterrupt):
         return _fail("interrupted before anything was recorded", EXIT_ENGINE)
     except EngineError as error:
@@ -65,6 +65,13 @@ def main(argv: list[str]) -> int:
             "(KRAFT_PROOF_LOG=INFO shows where)",
             EXIT_ENGINE,
         )
+
+
+def _misused(error: TyperException) -> str:
+    """What is wrong with a command line, and where it stands what would be right."""
+    said = str(getattr(error, "format_message", error.__str__)())
+    context = getattr(error, "ctx", None)
+    return f"{said} ({context.command_path} --help shows what it takes)" if context else said
 
 
 def _said(error: Exception) -> str:

@@ -62,14 +62,9 @@ def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
         (("run", "--set", "king:a=1"), "no node or role is called 'king'"),
         (("up", "--set", "broker.takeover"), "it is KEY=VALUE, or NODE-OR-ROLE:KEY=VALUE"),
         (("up", "--system", "zookeeper"), "unknown systems: 'zookeeper'"),
-        (
-            (
-                "run",
-                "--frobnicate",
-            ),
-            "--frobnicate",
-        ),
-        (("run", "extra"), "extra"),
+        (("run", "--frobnicate"), "(kraft-proof run --help shows what it takes)"),
+        (("run", "extra"), "extra argument(s) (extra) (kraft-proof run --help"),
+        (("trend",), "'trend'. Did you mean 'trends'? (kraft-proof --help"),
         (("replay", "/nonexistent"), "not a stored run"),
         (("check", "/nonexistent"), "/nonexistent"),
         (("check", "--model", "bank", "/tmp"), "bank"),
