@@ -31,9 +31,9 @@ from framework.plugins import registry
 from framework.plugins.capabilities import unmet
 from framework.plugins.fault import Drastic
 from framework.run.interrupt import interruptible
-from framework.run.lifecycle import record
 from framework.run.options import Options, Test, resolve
 from framework.run.progress import Progress
+from framework.run.recording import record
 from framework.verdict import EXIT_CODE, Verdict, worst
 
 LAYOUTS: Final = ("3", "3+3", "5+5")

@@ -12,8 +12,8 @@ from collections import Counter
 from pathlib import Path
 
 from framework.history.event import Event
-from framework.run.lifecycle import record
 from framework.run.options import Options, resolve
+from framework.run.recording import record
 
 
 class Quiet:

@@ -18,8 +18,8 @@ from statistics import median
 from typing import Final
 
 from benchmarks.node import Quiet
-from framework.run.lifecycle import record
 from framework.run.options import Options, resolve
+from framework.run.recording import record
 
 FAST: Final = 100_000.0
 CALM: Final = 60.0

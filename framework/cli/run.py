@@ -15,10 +15,11 @@ from framework.checking.spark import need_java, need_master
 from framework.cli.annotations import annotate
 from framework.errors import UsageError
 from framework.run.interrupt import interruptible
-from framework.run.lifecycle import KEPT, record, run_test
+from framework.run.lifecycle import run_test
 from framework.run.live import need_this_machine
 from framework.run.options import Options, from_json, resolve
 from framework.run.progress import Progress, summary
+from framework.run.recording import KEPT, record
 from framework.verdict import EXIT_CODE, Verdict
 
 

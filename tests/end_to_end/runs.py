@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from framework.history.event import Event
-from framework.run.lifecycle import record
 from framework.run.options import Options, resolve
+from framework.run.recording import record
 
 ONE_WORKER: Final = ("--spark-master", "local[1]")
 """Of a command that checks: each of Spark's workers loads and warms up all checkers, which takes

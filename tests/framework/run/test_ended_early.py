@@ -13,7 +13,7 @@ from framework.checking.runs import read_run
 from framework.errors import EngineError
 from framework.history.journal import PART
 from framework.run import cluster as clusters
-from framework.run import lifecycle
+from framework.run import recording, store
 from framework.run.options import Options
 from framework.verdict import Verdict
 
@@ -81,13 +81,13 @@ def a_test(results: Path) -> Any:
 def test_is_collected_and_says_so_in_its_plan(
     tmp_path: Path, done: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(test: Any, cluster: Any, folder: Any, *_: Any) -> None:
-        folder.history.write_text("")
+    def fail(own: Any, *_: Any) -> None:
+        own.folder.history.write_text("")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(lifecycle, "_interpret", fail)
+    monkeypatch.setattr(recording._Recording, "_interpret", fail)
     said = Said()
-    folder = lifecycle.record(a_test(tmp_path), [], said)  # type: ignore[arg-type]
+    folder = recording.record(a_test(tmp_path), [], said)  # type: ignore[arg-type]
     assert done == ["stopped and collected", "taken down"]
     assert any("No space left" in line for line in said.lines)
     assert "No space left" in read_run(folder.path).info.plan["ended_early"]
@@ -96,13 +96,13 @@ def test_is_collected_and_says_so_in_its_plan(
 def test_what_could_not_be_collected_is_said_and_kept_in_the_plan(
     tmp_path: Path, done: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interpret(test: Any, cluster: Any, folder: Any, *_: Any) -> None:
-        folder.history.write_text("")
+    def interpret(own: Any, *_: Any) -> None:
+        own.folder.history.write_text("")
 
-    monkeypatch.setattr(lifecycle, "_interpret", interpret)
+    monkeypatch.setattr(recording._Recording, "_interpret", interpret)
     monkeypatch.setattr(clusters, "collect", lambda *_, **__: {"b2": "EOFError: gone"})
     said = Said()
-    folder = lifecycle.record(a_test(tmp_path), [], said)  # type: ignore[arg-type]
+    folder = recording.record(a_test(tmp_path), [], said)  # type: ignore[arg-type]
     assert "what b2 wrote could not be collected: EOFError: gone" in said.lines
     assert read_run(folder.path).info.plan["uncollected"] == {"b2": "EOFError: gone"}
 
@@ -110,12 +110,13 @@ def test_what_could_not_be_collected_is_said_and_kept_in_the_plan(
 def test_the_columnar_copy_and_taking_the_cluster_down_are_beside_the_check(
     tmp_path: Path, done: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interpret(test: Any, cluster: Any, folder: Any, *_: Any) -> None:
-        folder.history.write_text("")
+    def interpret(own: Any, *_: Any) -> None:
+        own.folder.history.write_text("")
 
-    monkeypatch.setattr(lifecycle, "_interpret", interpret)
+    monkeypatch.setattr(recording._Recording, "_interpret", interpret)
     left: list[Any] = []
-    folder = lifecycle.record(a_test(tmp_path), [], Said(), aside=left.append)  # type: ignore[arg-type]
+    beside = recording.Beside(aside=left.append)
+    folder = recording.record(a_test(tmp_path), [], Said(), beside=beside)  # type: ignore[arg-type]
     assert done == ["stopped and collected"] and folder.history.exists()
     copy, take_down = left
     assert not (folder.path / PART).exists()
@@ -128,16 +129,16 @@ def test_the_columnar_copy_and_taking_the_cluster_down_are_beside_the_check(
 def test_a_copy_that_cannot_be_written_costs_no_verdict(
     tmp_path: Path, done: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interpret(test: Any, cluster: Any, folder: Any, *_: Any) -> None:
-        folder.history.write_text("")
+    def interpret(own: Any, *_: Any) -> None:
+        own.folder.history.write_text("")
 
     def full(folder: Path) -> Path:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(lifecycle, "_interpret", interpret)
-    monkeypatch.setattr(lifecycle, "seal", full)
+    monkeypatch.setattr(recording._Recording, "_interpret", interpret)
+    monkeypatch.setattr(recording, "seal", full)
     said = Said()
-    lifecycle.record(a_test(tmp_path), [], said)  # type: ignore[arg-type]
+    recording.record(a_test(tmp_path), [], said)  # type: ignore[arg-type]
     assert done == ["stopped and collected", "taken down"]
     assert any("columnar copy" in line and "No space left" in line for line in said.lines)
 
@@ -148,9 +149,9 @@ def test_without_a_history_there_is_nothing_to_check(
     def fail(*_: Any) -> None:
         raise EngineError("cannot begin a history")
 
-    monkeypatch.setattr(lifecycle, "_interpret", fail)
+    monkeypatch.setattr(recording._Recording, "_interpret", fail)
     with pytest.raises(EngineError, match="cannot begin"):
-        lifecycle.record(a_test(tmp_path), [], Said())  # type: ignore[arg-type]
+        recording.record(a_test(tmp_path), [], Said())  # type: ignore[arg-type]
 
 
 def test_is_never_valid(tmp_path: Path, spark: Any, done: list[str]) -> None:
@@ -159,7 +160,7 @@ def test_is_never_valid(tmp_path: Path, spark: Any, done: list[str]) -> None:
         folder.mkdir(parents=True)
         plan = {"seed": 1, "workloads": [], "nodes": {}, "time_zero_ns": 0, "nemeses": []}
         plan |= {"checkers": ["faults-bit"]} | ({"ended_early": ended_early} if ended_early else {})
-        lifecycle.store.write_json(folder / "plan.json", plan)
+        store.write_json(folder / "plan.json", plan)
         (folder / "history.jsonl").write_text("")
         return check_stored(spark, [read_run(folder)])[0]
 
@@ -177,12 +178,12 @@ def test_a_cluster_that_cannot_be_taken_down_costs_no_verdict(
         yield SimpleNamespace(fleet=SimpleNamespace(hosts={}, clocks=dict), nodes={})
         raise OSError("a network is still in use")
 
-    def record(test: Any, cluster: Any, folder: Any, *_: Any) -> None:
-        folder.history.write_text("")
+    def record(own: Any, *_: Any) -> None:
+        own.folder.history.write_text("")
 
     monkeypatch.setattr(clusters, "cluster_of", cluster_of)
-    monkeypatch.setattr(lifecycle, "_interpret", record)
+    monkeypatch.setattr(recording._Recording, "_interpret", record)
     said = Said()
-    folder = lifecycle.record(a_test(tmp_path), [], said)  # type: ignore[arg-type]
+    folder = recording.record(a_test(tmp_path), [], said)  # type: ignore[arg-type]
     assert any("still in use" in line for line in said.lines)
     assert "ended_early" not in read_run(folder.path).info.plan
