@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 import test_metadata_answers as answers
 import test_observed_cluster as observed
-from planted_runs import OTHER, Story
+from planted_runs import OTHER, Story, shown
 from test_looks import CHECKERS, FORGETFUL, broken, lines_of, said, stored, verdicts, whole
 
 from framework.checking.findings import compared
@@ -72,6 +72,16 @@ def wanted() -> answers.Answers:
     return story
 
 
+def changed() -> answers.Answers:
+    """Of another topic's partition reads between two ISR changes, which alone show replicas."""
+    story = answers.ended(answers.clean())
+    story.alter(0, [4, 5], topic_id=OTHER)
+    story.read(2, topic_id=OTHER)
+    story.read(3, topic_id=OTHER)
+    story.alter(3, [4], topic_id=OTHER)
+    return story
+
+
 SPANS: Final = {
     "the leader of an epoch that was over": Span(
         *("observed-cluster", "one-leader", observed.clean),
@@ -109,6 +119,12 @@ SPANS: Final = {
         *("metadata-answers", "versions", states),
         lambda story: story.read(5, topic_id=OTHER, isr=[4]),
     ),
+    "a read of a version that a change had followed, and of a partition that nobody had read": Span(
+        *("metadata-answers", "versions", changed),
+        lambda story: story.describe(
+            "t", shown(3, [4]), shown(0, [4, 5, 6], partition=1), topic_id=OTHER
+        ),
+    ),
     "the state of a version that others had followed": Span(
         *("metadata-answers", "versions", states),
         lambda story: story.alter(4, [4], topic_id=OTHER),
@@ -120,6 +136,10 @@ SPANS: Final = {
     "replicas that only an observer was shown": Span(
         *("metadata-answers", "replicas", states),
         lambda story: story.cache("b2", topic_id=THIRD, replicas=[4, 5, 7], isr=[4]),
+    ),
+    "replicas that no ISR change shows": Span(
+        *("metadata-answers", "replicas", changed),
+        lambda story: story.cache("b2", topic_id=OTHER, isr=[4], replicas=[4, 5, 7]),
     ),
     "replicas that somebody wanted": Span(
         *("metadata-answers", "replicas", wanted),
