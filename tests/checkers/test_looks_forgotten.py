@@ -178,9 +178,9 @@ SPANS: Final = {
         *("isr-linearizability", "asked-for", played),
         lambda story: story.describe("t", shown(7, [4, 5], leader_epoch=2)),
     ),
-    "a version that was over": Span(
+    "a version that was over, beside another partition": Span(
         *("isr-linearizability", "never-back", played),
-        lambda story: story.follow("t", shown(3, [4])),
+        lambda story: story.follow("t", shown(3, [4]), shown(0, [4], partition=1)),
     ),
     "a change that was not answered": Span(
         *("isr-linearizability", "asked-for", asked),
