@@ -248,29 +248,24 @@ def _without_request(
 
 
 def kept_so_far(over: RunEvents) -> Kept:
-    """What shows or names an older version than the newest of a partition reaches back, and so does
-    a client that only now plays a leader under whom something was done that it had to ask for."""
+    """What shows or names an older version than the newest of a partition reaches back. Under who
+    is yet to be played by a client something may have been done that it had to ask for."""
     kept: list[Operation] = []
     newest: dict[Key, int] = {}
-    blamed: set[tuple[Key, int]] = set()
     for key, operations in _by_key(over.operations).items():
         shown = list(sights(operations, key))
-        newest[key] = max((each.version for each in shown), default=0)
+        newest[key] = max((each.version for each in shown), default=-1)
         changes = [each for each in operations if each.f == "alter-isr"]
-        unasked = _not_played(changes, shown)
-        blamed |= {(key, before.state.leader) for before, _ in unasked}
         kept += _witnesses(changes, shown, newest[key])
-        kept += (each.operation for step in unasked for each in step)
+        kept += (each.operation for step in _not_played(changes, shown) for each in step)
     kept += _requests(over.operations, kept)
 
     def reaches_back(operation: Operation) -> bool:
-        for key in keys_of(operation):
-            if operation.f == "alter-isr" and (key, alter_isr(operation)["broker_id"]) in blamed:
-                return True
-            for sight in sights([operation], key):
-                if min(sight.version, sight.at_least) < newest.get(key, 0):
-                    return True
-        return False
+        return any(
+            min(sight.version, sight.at_least) < newest.get(key, -1)
+            for key in keys_of(operation)
+            for sight in sights([operation], key)
+        )
 
     return Kept(kept, reaches_back=reaches_back)
 
@@ -279,18 +274,17 @@ def _not_played(changes: list[Operation], shown: list[Sight]) -> list[tuple[Sigh
     """Steps under leaders that no client has played, which would be wrong if one had."""
     others = {each.state.leader for each in shown}
     others -= {alter_isr(each)["broker_id"] for each in changes}
-    return [*_without_request(changes, shown, _steps(shown, others))] if others else []
+    return [*_without_request(changes, shown, _steps(shown, others))]
 
 
 def _witnesses(
     changes: Iterable[Operation], shown: Iterable[Sight], newest: int
 ) -> Iterator[Operation]:
-    """Of one partition, who first showed its newest version, in each state, what may have been done
-    to that, and a change by each client that played its leader."""
-    last = [each for each in shown if each.version == newest]
-    for order in (last, sorted(last, key=lambda each: each.operation.end or 0)):
-        states = {(each.at_least, each.state, each.eligible): each for each in reversed(order)}
-        yield from (each.operation for each in states.values())
+    """Of one partition, who showed its newest version, with each set of others that may lead, what
+    may have been done to that, and a change by each client that played its leader. All of them had
+    ended before whatever comes begins; if they show several states, it is broken already."""
+    last = {each.eligible: each for each in shown if each.version == newest}
+    yield from (each.operation for each in last.values())
     yield from {alter_isr(each)["broker_id"]: each for each in changes}.values()
     for each in changes:
         if not each.failed and alter_isr(each)["partition_epoch"] >= newest:

@@ -554,7 +554,7 @@ def states_so_far(events: RunEvents) -> Outcome:
         findings += _replicas(where, number, own, wishes)
         findings += _versions(where, own)
     counts = _states_compared([*chain(*partitions.values())], Clause.seen)
-    return weighed(counts, findings, part=True)
+    return weighed(counts, findings)
 
 
 class MetadataAnswers(RunChecker):

@@ -18,7 +18,7 @@ OF_ALL: Final = tuple(
     f"{TESTS}/test_{each}.py" for each in ("contract", "checker_options", "one_node")
 )
 _ALSO: Final = {
-    "isr-linearizability": ("looks",),
+    "isr-linearizability": ("looks", "looks_forgotten"),
     "kafka-log": ("power_losses",),
     "metadata-answers": ("looks", "looks_forgotten"),
     "monotonic-counters": ("looks", "looks_forgotten"),

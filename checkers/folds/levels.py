@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -37,10 +37,9 @@ def told(operations: Iterable[Operation]) -> Sequence[Level]:
     )
 
 
-def untold(operations: Iterable[Operation], names: Iterable[str]) -> Iterator[Level]:
+def untold(operations: Iterable[Operation], names: Collection[str]) -> Iterator[Level]:
     """Level 0, wherever a broker that knows of the log gives one of these features none: it names
     it without, or leaves it out."""
-    names = sorted(names)
     for each in level_answers(operations):
         answer = features(each)
         given = {one["name"] for one in answer["features"] if one["level"] is not None}

@@ -69,7 +69,7 @@ def sights_of(events: RunEvents) -> Iterator[Sight]:
     for operation in events.operations:
         if operation.f in SHOW_STATES:
             yield from states_shown(operation)
-        elif operation.ok and isinstance(operation.result, dict):
+        elif isinstance(operation.result, dict):
             yield from _leads(operation, lives, ids)
 
 
@@ -105,7 +105,7 @@ def _sight(operation: Operation, key: Partition, shown: IsrState | PartitionShow
 
 
 def _leads(operation: Operation, lives: TopicLives, ids: Mapping[str, int]) -> Iterator[Sight]:
-    """Who answers for a partition in an epoch leads it then."""
+    """Who answers for a partition in an epoch leads it then. One that failed was on no topic."""
     topic_id, epoch = lives.of(operation), fetched(operation).get("leader_epoch")
     broker = ids.get(operation.node or "")
     if topic_id is not None and isinstance(epoch, int) and broker is not None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.folds.levels import Level, fallen, forgotten, granted, lowered, told
+from checkers.folds.levels import Level, fallen, forgotten, granted, lowered, told, untold
 from framework.history.pairing import Operation
 from framework.testing.story import Story
 
@@ -50,6 +50,20 @@ def test_who_was_not_answered_and_what_has_no_level_tells_nothing() -> None:
     story.op("features", None, None, told_late, type="info", error="REQUEST_TIMED_OUT")
     story.op("update-feature", NAME, {"level": 2}, told_late)
     assert not told(story.operations)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "levels", "there"),
+    [(5, (), True), (5, (None,), True), (0, (), True), (-1, (), False), (5, (3,), False)],
+)
+def test_who_knows_of_the_log_and_gives_a_feature_no_level_tells_that_it_has_none(
+    epoch: int, levels: tuple[int | None, ...], there: bool
+) -> None:
+    """It leaves it out, or names it without."""
+    story = Story()
+    answer = tell(story, epoch, *levels)
+    expected = [Level(answer, NAME, 0, epoch)] if there else []
+    assert list(untold(story.operations, {NAME})) == expected
 
 
 def test_grants_are_answered_and_were_meant() -> None:

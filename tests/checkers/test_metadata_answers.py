@@ -109,6 +109,15 @@ def cache_has_the_earlier_topic(story: Answers) -> None:
     story.cache("b3", leader=4, leader_epoch=2, isr=[4])
 
 
+def cache_of_two_clients_goes_back(story: Answers) -> None:
+    """Who asked first is answered last."""
+    late = story.invoke("metadata", "t", node="b2")
+    story.cache("b2", topic_id=OTHER)
+    story.cache("b2", topic_id=None)
+    story.complete(late, result=cached(OTHER))
+    story.cache("b2", topic_id=OTHER)
+
+
 PLANTED = Plants.of(
     lambda: ended(clean()),
     {
@@ -209,6 +218,10 @@ PLANTED = Plants.of(
                 s.cache("b2", topic_id=None),
                 s.cache("b2", leader=4, leader_epoch=2, isr=[4]),
             ),
+        ),
+        "5: topic of two clients": (
+            f"b2's metadata of t went back, though it was not restarted: it showed {OTHER}",
+            cache_of_two_clients_goes_back,
         ),
         "5: topic before it": (
             f"b2's metadata of t went back, though it was not restarted: it showed {TOPIC}",

@@ -17,6 +17,7 @@ from checkers.node_tells_the_truth import (
     NodeTellsTheTruth,
     _account,
     _never_reported,
+    _reported_snapshot,
     _snapshots,
 )
 from framework.checking.keyed import Outcome
@@ -239,6 +240,32 @@ def test_nodes_that_are_to_tell_of_no_snapshot() -> None:
     story.put("c1", 3)
     story.plan = {**story.plan, "capabilities": ["evidence:appended", "disk:snapshot-file"]}
     assert_not_accused(judged(story))
+
+
+def test_nodes_that_are_to_tell_of_snapshots_and_do_not() -> None:
+    story = clean()
+    story.put("c1", 3)
+    story.plan = {**story.plan, "capabilities": [*kinds.evidence_of(quorum.SnapshotWritten)]}
+    assert_invalid(judged(story), "c1 has a snapshot", "never told")
+
+
+def test_snapshot_that_a_node_wrote_itself() -> None:
+    story = running()
+    story.put("c1", 3)
+    told = {"epoch": 1, "digest": DIGEST, "high_watermark": 3}
+    story.event("c1", "snap_write", end_offset=3, **told)
+    story.exit("c1")
+    assert_not_accused(judged(story))
+    assert not engine_judged(NodeTellsTheTruth(), story).findings
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_snapshot_that_is_not_there_yet_of_a_process_that_goes_on(keep: bool) -> None:
+    story = running()
+    story.begin("c1", 3)
+    story.event("c1", "snap_load", end_offset=9, epoch=1, digest=DIGEST, source="local")
+    story.plan = {**story.plan, "options": {"keep": keep}}
+    assert len(judged(story).findings) == (not keep)
 
 
 def behind_a_snapshot(end: int = 12) -> DiskStory:
@@ -996,12 +1023,30 @@ def test_a_wiped_disk_has_no_snapshot_of_before_and_another_has() -> None:
         assert list(account.snapshots) == known
 
 
+def snapshot_file(end: int) -> quorum.SnapshotFile:
+    return quorum.SnapshotFile(
+        node="c1", end_offset=Offset(end), epoch=LeaderEpoch(1), records=1, wrong=()
+    )
+
+
+@pytest.mark.parametrize(("ends", "newest"), [((), 0), ((3, 12), 12), ((12, 3), 12)])
+def test_of_several_snapshots_on_a_disk_the_newest_counts(
+    ends: tuple[int, ...], newest: int
+) -> None:
+    disk = Disk(snapshots=[snapshot_file(end) for end in ends])
+    assert disk.snapshot_end == newest
+    account = Account(found=0, in_order=True, running=False)
+    assert _reported_snapshot(disk, account) == 0, "the node told of none"
+    for end in ends:
+        account.snapshots[end] = quorum.SnapshotLoaded(
+            node="c1", end_offset=Offset(end), epoch=LeaderEpoch(1), digest=DIGEST, fetched=False
+        )
+    assert _reported_snapshot(disk, account) == newest
+
+
 def test_a_snapshot_from_before_the_run_need_not_be_reported() -> None:
     def accused(found: int) -> int:
-        file = quorum.SnapshotFile(
-            node="c1", end_offset=Offset(3), epoch=LeaderEpoch(1), records=1, wrong=()
-        )
         account = Account(found=found, in_order=True, running=False)
-        return len(list(_snapshots("c1", Disk(snapshots=[file]), account)))
+        return len(list(_snapshots("c1", Disk(snapshots=[snapshot_file(3)]), account)))
 
     assert [accused(found) for found in (2, 3, 4)] == [1, 0, 0]

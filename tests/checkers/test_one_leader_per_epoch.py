@@ -12,6 +12,7 @@ from planted_elections import ID, clean
 from planted_runs import Story, assert_invalid, assert_valid
 
 from checkers.one_leader_per_epoch import OneLeaderPerEpoch, one_leader_per_epoch
+from framework.checking.keyed import Outcome
 from framework.evidence.quorum import EpochSaved
 from framework.verdict import Verdict
 
@@ -142,7 +143,8 @@ def test_client_was_answered_by_another_leader_of_the_epoch(f: str) -> None:
     story = Story()
     first = story.op(f, "t", ext={"epoch": 4, "offset": 1}, node="c1")
     second = story.op(f, "t", ext={"epoch": 4, "offset": 1}, node="c2")
-    outcome = one_leader_per_epoch(story.run_events())
+    outcome = OneLeaderPerEpoch().check_run(story.run_events())
+    assert isinstance(outcome, Outcome)
     assert_invalid(outcome, "epoch 4", "id 1", "id 2")
     assert outcome.findings[0].operations == (first.index, second.index)
 

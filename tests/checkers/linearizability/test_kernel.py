@@ -36,6 +36,11 @@ def wrong(key: str) -> pa.Table:
     return table_of([write(0, 1), read(2, 7)], key=key)
 
 
+def failed_one(f: str, code: str | None = None, **ext: str) -> Operation:
+    error = None if code is None else (code, "")
+    return Operation(index=4, end=5, process=2, f=f, type="fail", error=error, ext=ext or None)
+
+
 def only(table: pa.Table, model: str = "register") -> Keyed:
     (key,) = encode_keys(model, table)
     return key
@@ -76,6 +81,25 @@ def test_of_a_table_that_nobody_can_read_every_key_is_unknown() -> None:
         ("r", "b", "UNKNOWN"),
     ]
     assert all("the checker failed" in row["note"] for row in rows.to_pylist())
+
+
+@pytest.mark.parametrize(
+    ("model", "operation", "verdict"),
+    [
+        ("set", failed_one("add", "REFUSED"), VALID),  # turned away: it says nothing of the set
+        ("set", failed_one("add"), INVALID),  # it is in the set, which nobody had put there
+        ("kafka topics", failed_one("create", "REFUSED"), VALID),
+        ("kafka topics", failed_one("create", "REFUSED", asserts="present"), INVALID),
+        ("register", Operation(index=4, end=5, process=2, f="read", result=7, type="ok"), INVALID),
+    ],
+)
+def test_what_is_read_of_operations_is_enough_to_decide_and_to_tell(
+    model: str, operation: Operation, verdict: Verdict
+) -> None:
+    table = table_of([operation]).select(["run", *kernel.COLUMNS])
+    (row,) = judge_block(table, model=model, budget_s=5).to_pylist()
+    assert (row["key"], Verdict(row["verdict"])) == ("x", verdict)
+    assert ("index 4 to 5, process 2" in row["findings"]) is (verdict is INVALID)
 
 
 def test_what_was_made_before_a_table_failed_is_not_told_twice(
