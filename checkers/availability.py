@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from checkers.folds.asked import Asked, Flags, Numbers, Places, Times, asked_of, grouped
+from checkers.folds.away import met_nobody
 from checkers.folds.operations import ACKS, UNANSWERED, produce_with
 from checkers.folds.peace import FOREVER_NS, Stretch, owed_in
 from checkers.folds.placed import Placed
@@ -51,7 +52,8 @@ that were asked for will do, so many at most: some are asked for once or twice i
 creation of what is worked on, and of others most are refused for good reasons. Of what nobody
 refused, and was in vain in peace, a tenth as many at least succeed. What failed while a
 fault held is not counted, nor what was refused because of who asked: workloads ask as former
-members on purpose."""
+members on purpose; nor what found no connection at a node that was killed and is not yet back: that
+says nothing of what was asked for, and clients that nobody answers ask all the more."""
 SHOWN: Final = 10
 """Of those that were tried in vain so many are named."""
 
@@ -63,7 +65,8 @@ KINDS: Final = Clause(
     floor=4,
     because="two of each kind, and two of all together; this run needs those of all that were "
     "asked for, but for a kind that was asked for fewer than ten times and never succeeded, if "
-    "fewer than three could: the others met faults, or were refused because of who asked",
+    "fewer than three could: the others met faults, or a node that was killed and not yet back, or "
+    "were refused because of who asked",
     sources=(CLIENTS, LEDGER),
     blind="what recovers just within the bound, however often, and what is answered late; kinds "
     "that nobody asks for while they are out, or fewer than three; kinds that are out, and hardly "
@@ -139,7 +142,7 @@ def availability(
     placed = Placed.of(events, asked.fs)
     stuck, longest = _stuck(asked, stretches, placed, events.plan.get("nodes") or {}, judge)
     findings = _told(stuck, asked, rows, bound_s)
-    signs, few = _signs(asked, calm, since)
+    signs, few = _signs(asked, calm, since, met_nobody(asked, events, bound_s))
     outcome = concluded(len(asked), findings, {**figures, **longest})
     if outcome.verdict is Verdict.VALID and few:
         outcome = replace(outcome, verdict=Verdict.UNKNOWN, note="; ".join(few))
@@ -244,16 +247,18 @@ def _recovery(writes: Writes, window: Window, elections: Iterable[int]) -> Mappi
 # --- floors -------------------------------------------------------------------------------
 
 
-def _signs(asked: Asked, calm: Flags, since: Flags) -> tuple[Count, list[str]]:
+def _signs(asked: Asked, calm: Flags, since: Flags, unmet: Flags) -> tuple[Count, list[str]]:
     """Two of each kind of operation, of what is done to processes, and of all together: that enough
-    succeeded, and again after the first fault. Also what too little was seen of."""
+    succeeded, and again after the first fault. Also what too little was seen of. `unmet`: what met
+    nobody asks for no success."""
     of_processes = asked.are(PROCESS_FS)
     clients = ~asked.are(OF_NO_ANSWER) & ~asked.zombie
     main = clients & asked.main
     tried = asked.counted(main)
     succeeded = Counter(asked.counted(main & asked.done))
-    fair = Counter(asked.counted(main & (asked.done | (calm & ~asked.unfit))))
-    lost = Counter(asked.counted(main & calm & ~asked.done & ~asked.refused))
+    met = calm & ~unmet
+    fair = Counter(asked.counted(main & (asked.done | (met & ~asked.unfit))))
+    lost = Counter(asked.counted(main & met & ~asked.done & ~asked.refused))
     few = []
     rare = {f for f, count in tried.items() if count < FLOOR and fair[f] < min(TRIES, count)}
     judged = [f for f in sorted(tried) if succeeded[f] or f not in rare]

@@ -1,4 +1,4 @@
-"""What clients asked for and what came of it, as arrays: 41 bytes an operation.
+"""What clients asked for and what came of it, as arrays: 42 bytes an operation.
 
 Of texts - keys, values, what an answer asserts - no more is kept than what rules over all
 operations ask of them. The rest is read piece by piece, and let go.
@@ -60,6 +60,7 @@ class Asked:
     done: it was done, or answered by what is: that it exists already, say.
     unfit: it was answered that the asker is not the one to ask.
     heard: a node answered, whatever it said. refused: that it does not do it, and never will.
+    unmet: none took the connection.
     """
 
     fs: Sequence[str]
@@ -80,6 +81,7 @@ class Asked:
     done: Flags
     unfit: Flags
     heard: Flags
+    unmet: Flags
     refused: Flags
 
     def __len__(self) -> int:
@@ -159,6 +161,7 @@ def _piece(table: pa.Table, first: int, names: _Names, keys_of: Sequence[str]) -
         "done": ok | (said & ~unfit),
         "unfit": unfit,
         "heard": ended & ~silent,
+        "unmet": _is_one_of(columns["error_code"], [CONNECTION_FAILED]),
         "refused": failed & ~silent,
     }
 

@@ -55,7 +55,7 @@ def availability(events: RunEvents, options: AvailabilityOptions) -> Outcome:
     bound_s = _bound_s(events.plan, options)
     judge = Judge(bound_s, max(ends, default=0), events.machines.cluster)
     findings, stuck = _stuck(operations, events, judge)
-    signs, few = _signs(operations, events)
+    signs, few = _signs(operations, events, bound_s)
     outcome = concluded(len(operations), findings, {**figures, **stuck})
     if outcome.verdict is Verdict.VALID and few:
         outcome = replace(outcome, verdict=Verdict.UNKNOWN, note="; ".join(few))
@@ -163,7 +163,9 @@ def _recovery(
 # --- floors -------------------------------------------------------------------------------
 
 
-def _signs(operations: Sequence[Operation], events: RunEvents) -> tuple[Count, list[str]]:
+def _signs(
+    operations: Sequence[Operation], events: RunEvents, bound_s: float
+) -> tuple[Count, list[str]]:
     """Two of each kind of operation, of what is done to processes, and of all together: that enough
     succeeded, and again after the first fault. Also what too little was seen of."""
     clients = [each for each in operations if each.f not in NEVER and not is_zombie(each)]
@@ -171,14 +173,16 @@ def _signs(operations: Sequence[Operation], events: RunEvents) -> tuple[Count, l
     asked = Counter(each.f for each in main)
     succeeded = Counter(each.f for each in main if _succeeded(each))
     peace = Peace(events)
-    fair = Counter(
-        each.f
+    met = [
+        each
         for each in main
-        if _succeeded(each) or (peace.holds(each) and each.asserts not in OF_THE_ASKER)
+        if peace.holds(each) and not _met_nobody(each, operations, events, bound_s)
+    ]
+    fair = Counter(each.f for each in main if _succeeded(each))
+    fair += Counter(
+        each.f for each in met if not _succeeded(each) and each.asserts not in OF_THE_ASKER
     )
-    lost = Counter(
-        each.f for each in main if peace.holds(each) and not _succeeded(each) and not _refused(each)
-    )
+    lost = Counter(each.f for each in met if not _succeeded(each) and not _refused(each))
     few = []
     rare = {f for f, count in asked.items() if count < FLOOR and fair[f] < min(TRIES, count)}
     judged = [f for f in sorted(asked) if succeeded[f] or f not in rare]
@@ -199,6 +203,29 @@ def _signs(operations: Sequence[Operation], events: RunEvents) -> tuple[Count, l
     notes += [f"never once it was to have settled: {', '.join(mute)}"] if mute else []
     due = 2 * (len(judged) + bool(asked) + bool(processes))
     return (max(0, due - len(few) - len(gone) - len(mute)), due), notes
+
+
+def _met_nobody(
+    asked: Operation, operations: Sequence[Operation], events: RunEvents, bound_s: float
+) -> bool:
+    """It found no connection at a node that a fault had ended, and of which nobody had heard since
+    that was over, or not yet for as long as it may take."""
+    ended_ns = asked.completed_ns or 0
+    for fault in events.faults:
+        over_ns = fault.over_ns
+        if not fault.ends_processes or over_ns is None or asked.node not in fault.nodes:
+            continue
+        due_ns = events.machines.cluster.until_ns(over_ns, round(bound_s * 1e9))
+        back = any(
+            each.node == asked.node
+            and each.completed_ns is not None
+            and over_ns <= each.completed_ns < ended_ns
+            and _heard(each)
+            for each in (*operations, *events.observations)
+        )
+        if asked.began_ns >= over_ns and ended_ns <= due_ns and not back:
+            return asked.error_code == "CONNECTION_FAILED"
+    return False
 
 
 def _never_again(after: Sequence[Operation], events: RunEvents) -> Iterator[str]:

@@ -24,7 +24,7 @@ NODES = {
 FS = ("create", "read", "describe", "produce", "fetch", "restart", "heartbeat", "reassign")
 KEYS = ("log-0/0", "log-0/1", 1, "1", None, ["a", 2])
 HOSTS = ("b1", "b2", "c1", "elsewhere")
-CODES = ("CLIENT_TIMED_OUT", "CONNECTION_LOST", "NOT_LEADER", "EXISTS")
+CODES = ("CLIENT_TIMED_OUT", "CONNECTION_FAILED", "CONNECTION_LOST", "NOT_LEADER", "EXISTS")
 ELECTED = Story().tell(Elected, "c2", epoch=2, votes=(1, 2))
 ASSERTS = ("present", *sorted(OF_THE_ASKER))
 

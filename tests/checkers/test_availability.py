@@ -1458,3 +1458,102 @@ def test_kind_that_hardly_ever_works_in_peace(more: dict[str, str], enough: bool
     story.op("write", "t")
     story.op("write", "t")
     assert judged(story).verdict is Verdict.VALID
+
+
+# --- nodes that are not yet back ----------------------------------------------------------
+
+Act = Callable[[Story], object]
+
+
+def killed(
+    *behind: Act,
+    kills: bool = True,
+    victims: Sequence[str] = ("b1", "b2"),
+    tries: int = 20,
+    code: str = "CONNECTION_FAILED",
+    late_s: float = 0,
+) -> Outcome:
+    """Two writes that work, a kill, and writes at `b1` that it does not take for some time; then
+    what comes `behind`. All else works all the time."""
+    story = peaceful()
+    for _ in range(2):
+        story.op("write", "t", node="b1")
+    more = {"fault": "kill" if kills else "partition", "victims": dict.fromkeys(victims)}
+    fault(story, lambda: ask(story, 1, works=BOTH), ends_processes=kills, **more)
+    if behind[:1] == (heard_first,):
+        story.op("read", "t", node="b1")
+    story.wait(late_s * 1000)
+    for _ in range(tries):
+        story.wait(240)
+        story.op("read", "t", node="b2")
+        story.op("write", "t", type="fail", error=code, node="b1")
+    for act in behind:
+        act(story)
+    ask(story, 1, works=BOTH)
+    story.op("write", "t", node="b2")
+    return availability(story.run_events())
+
+
+def heard_first(story: Story) -> None:
+    """The mark of a node that answers before the tries."""
+
+
+def test_who_finds_no_connection_at_a_node_that_is_not_yet_back_asks_for_no_success() -> None:
+    assert_valid(killed())
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"kills": False},  # its process lived: it was to answer
+        {"victims": ("b2",)},  # nobody killed it
+        {"code": "CLIENT_TIMED_OUT"},  # it took the connection
+        {"code": "CONNECTION_LOST"},
+    ],
+)
+def test_who_asks_a_node_that_was_not_away_tries_in_earnest(more: dict[str, Any]) -> None:
+    outcome = killed(**more)
+    assert outcome.verdict is Verdict.UNKNOWN
+    assert "3 of 23 write (5 at least)" in outcome.note
+
+
+def test_a_node_that_answered_is_back() -> None:
+    """And takes no connection again: that is its own affair."""
+    assert "3 of 23 write (5 at least)" in killed(heard_first).note
+
+
+@pytest.mark.parametrize(("answers", "enough"), [({}, False), ({"code": "SILENT"}, True)])
+def test_a_node_that_answered_the_observer_is_back(answers: dict[str, Any], enough: bool) -> None:
+    story = peaceful()
+    for _ in range(2):
+        story.op("write", "t", node="b1")
+    kill = {"fault": "kill", "victims": {"b1": None}, "ends_processes": True}
+    fault(story, lambda: ask(story, 1, works=BOTH), **kill)
+    seen = story.op("describe-cluster", None, node="b1")
+    story.operations.pop()
+    if answers:
+        seen = replace(seen, type="fail", error=("CLIENT_TIMED_OUT", ""))
+    story.observations = [seen]
+    for _ in range(20):
+        story.op("write", "t", type="fail", error="CONNECTION_FAILED", node="b1")
+    story.op("write", "t", node="b2")
+    assert (judged(story).verdict is Verdict.VALID) == enough, judged(story).note
+
+
+def test_a_node_may_be_away_for_as_long_as_the_bound() -> None:
+    """Tries of 13 s ask for nothing, but for those that come later than 15 s after it was started,
+    though too few to show that it is silent."""
+    assert_valid(killed(tries=55))
+    assert "write" in killed(tries=55, late_s=10).note
+    assert_invalid(killed(tries=80), "b1 answered nobody")
+
+
+def test_a_system_that_refuses_all_that_it_hears_after_a_kill_shows_nothing() -> None:
+    """What it says when it is back counts as ever."""
+
+    def refuses(story: Story) -> None:
+        for _ in range(13):
+            story.op("write", "t", type="info", error="UNKNOWN_TOPIC", node="b1")
+
+    assert "3 of 36 write (4 at least)" in killed(refuses).note
+    assert_valid(killed(lambda story: story.op("write", "t"), refuses))

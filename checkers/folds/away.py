@@ -1,0 +1,50 @@
+"""Who asked a node that the harness had killed, and of which nobody had heard again.
+
+A connection that is not taken says nothing of what was to be asked for. A process that is started
+again needs its time until it listens, which is owed within the bound of the system's recovery: from
+then on, or once the node answered anybody, whoever finds no connection there tried in earnest.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+import numpy as np
+
+from checkers.folds.asked import SILENCE, Asked, Flags, Times
+from framework.evidence.run_events import RunEvents
+
+
+def met_nobody(asked: Asked, events: RunEvents, bound_s: float) -> Flags:
+    """Which of them, asked since a fault was over that had ended the node's process, found no
+    connection before it answered a client or the observer, for `bound_s` of the machine's time at
+    most. What was asked while the fault held is not among them."""
+    found = np.zeros(len(asked), np.bool_)
+    told_ns = _told_ns(events)
+    for fault in events.faults:
+        if not fault.ends_processes or fault.over_ns is None:
+            continue
+        over_ns = fault.over_ns
+        due_ns = events.machines.cluster.until_ns(over_ns, round(bound_s * 1e9))
+        ends = (over_ns, due_ns + 1)
+        low, high = np.searchsorted(asked.ended_ns, ends)
+        since = slice(low, high)
+        for number, node in enumerate(asked.nodes):
+            if node in fault.nodes:
+                own = asked.node[since] == number
+                heard_ns = asked.ended_ns[since][own & asked.heard[since]]
+                observed_ns = told_ns.get(node, np.empty(0, np.int64))
+                answers = np.append(heard_ns, observed_ns[observed_ns >= over_ns])
+                back_ns = answers.min(initial=due_ns)
+                vain = own & asked.unmet[since] & (asked.began_ns[since] >= over_ns)
+                found[since] |= vain & (asked.ended_ns[since] <= back_ns)
+    return found
+
+
+def _told_ns(events: RunEvents) -> Mapping[str, Times]:
+    """When each node answered the observer, whatever it said."""
+    found = defaultdict[str, list[int]](list)
+    for each in events.observations:
+        answered = each.end is not None and each.error_code not in SILENCE
+        if answered and each.node is not None and each.completed_ns is not None:
+            found[each.node].append(each.completed_ns)
+    return {node: np.array(times, np.int64) for node, times in found.items()}
