@@ -39,6 +39,11 @@ _OUTCOME_SYMBOL: Final = {"ok": "", "fail": "-open", "info": "-open-dot"}
 
 _GRID: Final = "rgba(128,128,128,0.22)"
 _BOTTOM_PX: Final = 74
+"""Below the axes: their labels, and a legend of few."""
+_LEGEND_PX: Final = 19
+_A_ROW: Final = 5
+"""Entries of a legend in a row, of a page as wide as most are. What a legend needs more than the
+figure gives it is taken from what is drawn, however little that leaves."""
 _SYMBOLS: Final = ("circle", "square", "diamond", "triangle-up", "cross", "star", "hexagon", "x")
 
 
@@ -358,11 +363,13 @@ def _figure(
     rows = 1 + max((note["yshift"] // LABEL_PX for note in notes), default=-1)
     top = 14 + LABEL_PX * rows
     axis = {"gridcolor": _GRID, "zeroline": False, "automargin": True}
+    entries = sum(trace.get("showlegend", True) for trace in traces)
+    more = _LEGEND_PX * max(0, -(-entries // _A_ROW) - 2)
     return {
         "data": list(traces),
         "layout": {
-            "height": height + top,
-            "margin": {"l": 104, "r": 16, "t": top, "b": _BOTTOM_PX},
+            "height": height + top + more,
+            "margin": {"l": 104, "r": 16, "t": top, "b": _BOTTOM_PX + more},
             "paper_bgcolor": "rgba(0,0,0,0)",
             "plot_bgcolor": "rgba(0,0,0,0)",
             "font": {"family": "system-ui, sans-serif", "size": 12, "color": "#808080"},

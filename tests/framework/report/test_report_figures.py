@@ -95,6 +95,19 @@ def test_latency_has_completed_operations_only() -> None:
     assert figure["layout"]["yaxis"]["type"] == "log"
 
 
+def test_a_legend_of_many_takes_nothing_from_what_is_drawn() -> None:
+    def parts(kinds: int) -> tuple[float, float]:
+        """Pixels of what is drawn, and of what is below it."""
+        operations = [operation(2 * i, i, i + 1, f=f"f{i}") for i in range(kinds)]
+        layout = figures.latency(run_of(operations=operations), operations)["layout"]
+        margin = layout["margin"]
+        return layout["height"] - margin["t"] - margin["b"], margin["b"]
+
+    (few, below), (many, below_many) = parts(3), parts(60)
+    assert few == many > 300
+    assert below_many > below + 9 * 15, "twelve rows of five rather than two"
+
+
 def test_rate_counts_completions_a_second() -> None:
     operations = [operation(2 * i, 0.0, 0.1 + i / 10) for i in range(15)]
     operations.append(operation(40, 0.0, 2.5, type="fail"))
