@@ -7,6 +7,7 @@ then on, or once the node answered anybody, whoever finds no connection there tr
 
 from collections import defaultdict
 from collections.abc import Mapping
+from typing import Final
 
 import numpy as np
 
@@ -21,30 +22,32 @@ def met_nobody(asked: Asked, events: RunEvents, bound_s: float) -> Flags:
     found = np.zeros(len(asked), np.bool_)
     told_ns = _told_ns(events)
     for fault in events.faults:
-        if not fault.ends_processes or fault.over_ns is None:
-            continue
         over_ns = fault.over_ns
+        if not fault.ends_processes or over_ns is None:
+            continue
         due_ns = events.machines.cluster.until_ns(over_ns, round(bound_s * 1e9))
-        ends = (over_ns, due_ns + 1)
-        low, high = np.searchsorted(asked.ended_ns, ends)
-        since = slice(low, high)
+        since = slice(
+            np.searchsorted(asked.ended_ns, over_ns),
+            np.searchsorted(asked.ended_ns, due_ns, side="right"),
+        )
         for number, node in enumerate(asked.nodes):
             if node in fault.nodes:
-                own = asked.node[since] == number
-                heard_ns = asked.ended_ns[since][own & asked.heard[since]]
-                observed_ns = told_ns.get(node, np.empty(0, np.int64))
-                answers = np.append(heard_ns, observed_ns[observed_ns >= over_ns])
-                back_ns = answers.min(initial=due_ns)
+                own, ended_ns = asked.node[since] == number, asked.ended_ns[since]
+                told = told_ns.get(node, _NEVER)
+                answers_ns = np.append(ended_ns[own & asked.heard[since]], told[told > over_ns])
+                back_ns = answers_ns.min(initial=due_ns)
                 vain = own & asked.unmet[since] & (asked.began_ns[since] >= over_ns)
-                found[since] |= vain & (asked.ended_ns[since] <= back_ns)
+                found[since] |= vain & (ended_ns <= back_ns)
     return found
 
 
-def _told_ns(events: RunEvents) -> Mapping[str, Times]:
+_NEVER: Final = np.empty(0, np.int64)
+
+
+def _told_ns(events: RunEvents) -> Mapping[str | None, Times]:
     """When each node answered the observer, whatever it said."""
-    found = defaultdict[str, list[int]](list)
+    found = defaultdict[str | None, list[int]](list)
     for each in events.observations:
-        answered = each.end is not None and each.error_code not in SILENCE
-        if answered and each.node is not None and each.completed_ns is not None:
+        if each.completed_ns is not None and each.error_code not in SILENCE:
             found[each.node].append(each.completed_ns)
     return {node: np.array(times, np.int64) for node, times in found.items()}
