@@ -41,7 +41,7 @@ def met_nobody(asked: Asked, events: RunEvents, bound_s: float) -> Flags:
     return found
 
 
-_NEVER: Final = np.empty(0, np.int64)
+_NEVER: Final = np.array([], np.int64)
 
 
 def _told_ns(events: RunEvents) -> Mapping[str | None, Times]:
