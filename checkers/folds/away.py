@@ -11,7 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from checkers.folds.asked import SILENCE, Asked, Flags, Times
+from checkers.folds.asked import Asked, Flags, Times
+from checkers.folds.observed import unanswered
 from framework.evidence.run_events import RunEvents
 
 
@@ -34,7 +35,7 @@ def met_nobody(asked: Asked, events: RunEvents, bound_s: float) -> Flags:
             if node in fault.nodes:
                 own, ended_ns = asked.node[since] == number, asked.ended_ns[since]
                 told = told_ns.get(node, _NEVER)
-                answers_ns = np.append(ended_ns[own & asked.heard[since]], told[told > over_ns])
+                answers_ns = np.append(ended_ns[own & asked.heard[since]], told[told >= over_ns])
                 back_ns = answers_ns.min(initial=due_ns)
                 vain = own & asked.unmet[since] & (asked.began_ns[since] >= over_ns)
                 found[since] |= vain & (ended_ns <= back_ns)
@@ -48,6 +49,6 @@ def _told_ns(events: RunEvents) -> Mapping[str | None, Times]:
     """When each node answered the observer, whatever it said."""
     found = defaultdict[str | None, list[int]](list)
     for each in events.observations:
-        if each.completed_ns is not None and each.error_code not in SILENCE:
+        if each.completed_ns is not None and not unanswered(each):
             found[each.node].append(each.completed_ns)
     return {node: np.array(times, np.int64) for node, times in found.items()}

@@ -1,6 +1,7 @@
 """Who asked a node that was killed and is not yet back, to the nanosecond (`folds/away.py`)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -76,6 +77,8 @@ def test_until_the_node_answers_somebody() -> None:
     assert met(vain[0], tried(3_000, 3_000, None, "b2"), *vain[1:])[-1]
     assert met(*vain, observed=[tried(1, 3_000, None)]) == [True, True, False]
     assert met(*vain, observed=[tried(1, 3_000, "NOT_CONTROLLER")]) == [True, True, False]
+    assert met(*vain, observed=[tried(1, OVER, None)]) == [False, False, False]
+    assert met(tried(OVER, OVER, None), *vain) == [False, False, False, False]
 
 
 @pytest.mark.parametrize(
@@ -84,8 +87,7 @@ def test_until_the_node_answers_somebody() -> None:
         tried(1, 2_000, None, "b2"),  # another
         tried(1, 2_000, SILENT),
         tried(1, None, None),  # not yet answered
-        tried(1, OVER, None),  # of the process before, or of no other moment than the end
-        tried(1, 500, None),
+        tried(1, OVER - 1, None),  # of the process before
     ],
 )
 def test_what_does_not_tell_that_it_is_back(observed: Operation) -> None:
@@ -93,10 +95,8 @@ def test_what_does_not_tell_that_it_is_back(observed: Operation) -> None:
 
 
 def test_other_faults_and_other_nodes() -> None:
-    cut = FaultRecord(id=2, fault="partition", victims={"b1": None}, injected_ns=10, healed_ns=OVER)
-    held = FaultRecord(
-        id=3, fault="kill", victims={"b1": None}, injected_ns=10, ends_processes=True
-    )
+    cut = replace(KILL, fault="partition", ends_processes=None)
+    held = replace(KILL, healed_ns=None)
     vain = tried(2_000, 2_000, NOBODY)
     assert met(vain, faults=[cut]) == [False]
     assert met(vain, faults=[held]) == [False]
@@ -106,14 +106,7 @@ def test_other_faults_and_other_nodes() -> None:
 
 
 def test_each_of_two_that_were_killed_comes_back_by_itself() -> None:
-    both = FaultRecord(
-        id=1,
-        fault="kill",
-        victims={"b1": None, "b2": None},
-        injected_ns=10,
-        healed_ns=OVER,
-        ends_processes=True,
-    )
+    both = replace(KILL, victims={"b1": None, "b2": None})
     operations = (
         tried(2_000, 2_000, NOBODY),
         tried(2_001, 2_001, NOBODY, "b2"),
