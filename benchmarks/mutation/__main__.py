@@ -30,7 +30,7 @@ from time import monotonic
 
 from benchmarks.mutation import python_form, table
 from benchmarks.mutation.asked import Asked
-from benchmarks.mutation.run import CleanRunFailed, Outcome, Target, run
+from benchmarks.mutation.run import ENOUGH_S, CleanRunFailed, Outcome, Target, run
 from benchmarks.mutation.survivors import Known
 from benchmarks.mutation.targets import targets
 
@@ -41,6 +41,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", default=["*"], metavar="NAME")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="mutants at a time")
     parser.add_argument("--sample", type=int, help="of each name so many mutants, the same always")
+    parser.add_argument(
+        "--enough",
+        type=float,
+        default=ENOUGH_S,
+        metavar="S",
+        help="processor time of tests that a mutant meets (%(default)s; more on a slow machine)",
+    )
     parser.add_argument("--changed", action="store_true", help="not those that were killed before")
     parser.add_argument("--list", action="store_true", help="the names")
     parser.add_argument("--table", action="store_true", help="what was measured")
@@ -49,7 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if given.table:
         print(*table.table(every, table.read(), Known.read()), sep="\n")
         return 0
-    chosen = [each for each in every if any(fnmatchcase(each.name, name) for name in given.names)]
+    named = [each for each in every if any(fnmatchcase(each.name, name) for name in given.names)]
+    chosen = [replace(each, enough_s=given.enough) for each in named]
     if not chosen:
         parser.error(f"no such name: {' '.join(given.names)}")
     if given.list:

@@ -2,7 +2,7 @@
 
 The tests are collected once, in a child. For each mutant it forks one more, in which the functions
 of the module get the mutant's code, and those tests run, the quickest first, that were seen to call
-the function: so a mutant costs what a test does, and one that survives what `ENOUGH_S` of them do.
+the function: so a mutant costs what a test does, and one that survives what `enough_s` of them do.
 What is not in a function, or survives in one that was called before the tests ran, is asked in a
 child that imports the mutant in the module's place.
 """
@@ -33,8 +33,7 @@ from benchmarks.mutation.mutants import Module, Mutant, mutants
 from framework.plugins import registry
 
 ENOUGH_S: Final = 10.0
-"""A mutant meets so much of tests (processor time without a mutant), the quickest first, and no
-more: what only the slow ones see counts as seen by none."""
+"""On the machine of docs/performance.md; a slower one needs more for the same tests."""
 TIMES: Final = 5
 """And so many times as long as without a mutant."""
 COLLECTING_S: Final = 30.0
@@ -57,6 +56,9 @@ class Target:
     """Modules whose kernels run as Python functions."""
     least_s: float = 3
     """What a test may take at least, of processor time."""
+    enough_s: float = ENOUGH_S
+    """A mutant meets so much of tests (processor time without a mutant), the quickest first, and no
+    more: what only the slow ones see counts as seen by none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +156,16 @@ def _imported(
     def task(mutant: Mutant) -> Callable[[], int]:
         def imported() -> int:
             Import(mutant).put()
-            return _pytest(target, _Quickest(calls), _Limit(target, calls))
+            return _pytest(target, _Quickest(calls, target.enough_s), _Limit(target, calls))
 
         return imported
 
-    tasks = [lambda: _pytest(target, _Quickest(calls)), *map(task, made)] if made else []
-    ended = dict(each_in_a_child(tasks, jobs, COLLECTING_S + TIMES * ENOUGH_S))
+    tasks = (
+        [lambda: _pytest(target, _Quickest(calls, target.enough_s)), *map(task, made)]
+        if made
+        else []
+    )
+    ended = dict(each_in_a_child(tasks, jobs, COLLECTING_S + TIMES * target.enough_s))
     if made and ended[0].code:
         raise CleanRunFailed(f"{target.name}: in a process of its own ({ended[0]})")
     return (ended[place] for place in range(1, len(tasks)))
@@ -170,11 +176,13 @@ class _Quickest:
     """Of what is collected the quickest, as many as are enough."""
 
     calls: "_CallsOfTests"
+    enough_s: float
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
         yield
-        items[:] = _enough([each for each in items if each.nodeid in self.calls], self.calls)
+        known = [each for each in items if each.nodeid in self.calls]
+        items[:] = _enough(known, self.calls, self.enough_s)
 
 
 # --- collected once -----------------------------------------------------------------------
@@ -260,7 +268,7 @@ class _Server:
         return True
 
     def _clean_run(self, session: pytest.Session) -> tuple["_Watch", Ended]:
-        watch = _Watch(_files(self.target))
+        watch = _Watch(_files(self.target), self.target.enough_s)
         kept = self.folder / "calls"
 
         def task() -> int:
@@ -291,7 +299,7 @@ class _Server:
             return changed
 
         tasks = [task(place) for place in asked]
-        for at, ended in each_in_a_child(tasks, self.jobs, TIMES * ENOUGH_S):
+        for at, ended in each_in_a_child(tasks, self.jobs, TIMES * self.target.enough_s):
             if ended.code or _function(self.made[asked[at]]) not in self.early:
                 yield asked[at], ended.code, ended.cpu_s
 
@@ -346,6 +354,7 @@ class _Watch:
     """What each test calls of some files."""
 
     files: frozenset[str]
+    enough_s: float
     calls: dict[str, _Calls] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
     is_slow: bool = False
@@ -365,7 +374,7 @@ class _Watch:
     def pytest_pyfunc_call(self) -> Iterator[Any]:
         """Only here: a skip in what pytest does around it would end the session."""
         signal.signal(signal.SIGPROF, self._leave_out)
-        signal.setitimer(signal.ITIMER_PROF, ENOUGH_S)
+        signal.setitimer(signal.ITIMER_PROF, self.enough_s)
         try:
             return (yield)
         finally:
@@ -396,13 +405,15 @@ class _Watch:
         """Those that call its function, the quickest, as many as are enough."""
         function = _function(mutant)
         found = [each for each in items if function in self.calls[each.nodeid]["called"]]
-        return _enough(found, self.calls)
+        return _enough(found, self.calls, self.enough_s)
 
 
-def _enough(items: Sequence[pytest.Item], calls: _CallsOfTests) -> list[pytest.Item]:
+def _enough(
+    items: Sequence[pytest.Item], calls: _CallsOfTests, enough_s: float
+) -> list[pytest.Item]:
     ordered = sorted(items, key=lambda each: calls[each.nodeid]["cpu_s"])
     spent_s = accumulate(calls[each.nodeid]["cpu_s"] for each in ordered)
-    return [each for each, s in zip(ordered, spent_s, strict=True) if s <= ENOUGH_S]
+    return [each for each, s in zip(ordered, spent_s, strict=True) if s <= enough_s]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ import pytest
 from numba.cpython.unsafe.numbers import trailing_zeros
 
 import benchmarks.mutation.digests
-import benchmarks.mutation.run
 from benchmarks.mutation import python_form
 from benchmarks.mutation.asked import Asked
 from benchmarks.mutation.digests import digests
@@ -198,15 +197,11 @@ def test_a_sample_is_the_same_in_every_run(ran: tuple[Target, Outcome]) -> None:
     ]
 
 
-def test_what_only_a_slow_test_sees_survives(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(benchmarks.mutation.run, "ENOUGH_S", 0.5)
+def test_what_only_a_slow_test_sees_survives(tmp_path: Path) -> None:
     module = "def one() -> bool:\n    return True\n\n\ndef two() -> bool:\n    return True\n"
     slow = "import toy\n\n\ndef test_one():\n    assert toy.one()\n    while True:\n        pass\n"
-    outcome = run(
-        toy(tmp_path, module, f"{slow}\n\ndef test_two():\n    assert toy.two()\n"), jobs=1
-    )
+    target = toy(tmp_path, module, f"{slow}\n\ndef test_two():\n    assert toy.two()\n")
+    outcome = run(replace(target, enough_s=0.5), jobs=1)
     assert [each.function for each in outcome.survived] == ["one"]
 
 
