@@ -29,18 +29,19 @@ class Limit(Wrapper):
 @dataclass(frozen=True, slots=True)
 class TimeLimit(Wrapper):
     """Nothing at or after `duration` ns from the first operation, or, while `goes_on` holds then,
-    after twice as long. It ends at that time, though what is next may be due later."""
+    `longer` ns later. It ends at that time, though what is next may be due later."""
 
     duration: int
     goes_on: Callable[[], bool]
+    longer: int = 0
     cutoff: int | None = None
 
     def offer(self, context: Context) -> Offer | None:
         end = self.cutoff
         if end is not None and context.time >= end:
-            if context.time >= end + self.duration or not self.goes_on():
+            if context.time >= end + self.longer or not self.goes_on():
                 return None
-            end += self.duration
+            end += self.longer
         offer = self.gen.offer(context)
         if offer is None:
             return None
@@ -51,7 +52,7 @@ class TimeLimit(Wrapper):
         if end is not None and due >= end:
             return Offer(Pending(end), self)
         cutoff = due + self.duration if self.cutoff is None else self.cutoff
-        return Offer(offer.op, TimeLimit(offer.after, self.duration, self.goes_on, cutoff))
+        return Offer(offer.op, replace(self, gen=offer.after, cutoff=cutoff))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,18 +140,23 @@ def once(source: Source) -> Generator:
 
 def time_limit(seconds: float, source: Source) -> Generator:
     """The clock starts with the first operation; nothing is due at or after its end."""
-    return overtime(seconds, lambda: False, source)
+    return overtime(seconds, lambda: False, source, longer_s=0)
 
 
 def overtime(
-    seconds: float, goes_on: Callable[[], bool], source: Source, since_ns: int | None = None
+    seconds: float,
+    goes_on: Callable[[], bool],
+    source: Source,
+    *,
+    longer_s: float,
+    since_ns: int | None = None,
 ) -> Generator:
     """A time limit at which `goes_on` is asked, and from then on again and again: while it holds,
-    it goes on for as long again at most. `since_ns`: when the clock started, if not with the first
+    it goes on for `longer_s` at most. `since_ns`: when the clock started, if not with the first
     operation."""
-    duration = round(seconds * NS_PER_S)
+    duration, longer = round(seconds * NS_PER_S), round(longer_s * NS_PER_S)
     cutoff = None if since_ns is None else since_ns + duration
-    return TimeLimit(lift(source), duration, goes_on, cutoff)
+    return TimeLimit(lift(source), duration, goes_on, longer, cutoff)
 
 
 def from_now(function: Callable[[int], Generator]) -> Generator:

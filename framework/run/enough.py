@@ -1,10 +1,10 @@
 """Whether a run has done enough to be judged when its time is over.
 
 On a busy machine little succeeds within the time that a quiet one needs for much more, and what
-checkers have too little of is UNKNOWN. So such a run goes on, for as long again at most; without
-faults, once those that bit are enough: what was down nearly all the time answers nobody. What is
-enough is said by checkers, each for itself; this is only what most of them begin with. A fault that
-bit often enough makes way for those that did not: they wait for nodes that it has taken down.
+checkers have too little of is UNKNOWN. So such a run goes on (`Test.longer_s`); without faults,
+once those that bit are enough: what was down nearly all the time answers nobody. What is enough is
+said by checkers, each for itself; this is only what most of them begin with. A fault that bit often
+enough makes way for those that did not: they wait for nodes that it has taken down.
 """
 
 from collections import Counter
@@ -32,9 +32,11 @@ _BITTEN: Final = 2
 @dataclass(slots=True, kw_only=True)
 class Enough:
     """What clients and faults of a run have come to so far. Fed with its events, as they happen;
-    `say` is given, once, why it goes on. `faults`: those that were asked for."""
+    `say` is given, once, why it goes on. `faults`: those that were asked for. `longer_s`: how long
+    it goes on at most."""
 
     say: Callable[[str], None]
+    longer_s: float
     faults: Sequence[str] = ()
     went_on: str = ""
     """Why; empty: it did not."""
@@ -47,7 +49,7 @@ class Enough:
     _since: Counter[str] = field(default_factory=Counter)
     _ok_since: Counter[str] = field(default_factory=Counter)
     """That ended since the first fault, and those that were ok."""
-    _unmet: set[int] = field(default_factory=set)
+    _undisturbed: set[int] = field(default_factory=set)
     """Clients whose operation has met no fault yet."""
     _held: set[str] = field(default_factory=set)
     """Faults that hold."""
@@ -60,17 +62,17 @@ class Enough:
         elif isinstance(event.process, int) and event.type == "invoke":
             self._asked[event.f] += 1
             if not self._held:
-                self._unmet.add(event.process)
+                self._undisturbed.add(event.process)
         elif isinstance(event.process, int):
-            self._completed(event, event.process in self._unmet)
-            self._unmet.discard(event.process)
+            self._completed(event, event.process in self._undisturbed)
+            self._undisturbed.discard(event.process)
 
-    def _completed(self, event: Event, unmet: bool) -> None:
+    def _completed(self, event: Event, undisturbed: bool) -> None:
         f, done = event.f, event.type == "ok" or event.asserts == NEEDLESS
         self._answered[f] += event.type in ("ok", "fail")
         self._telling[f] += event.type == "ok" or event.asserts is not None
         self._ok[f] += done
-        self._fair[f] += done or unmet
+        self._fair[f] += done or undisturbed
         if self._injected:
             self._since[f] += 1
             self._ok_since[f] += done
@@ -82,7 +84,7 @@ class Enough:
             return
         if fault.verb == "start":
             self._held.add(fault.fault)
-            self._unmet.clear()
+            self._undisturbed.clear()
         if event.type == "invoke":
             return
         if fault.verb == "stop":
@@ -104,7 +106,8 @@ class Enough:
         wanting = self.wanting()
         if wanting and not self.went_on:
             self.went_on = "; ".join(wanting)
-            self.say(f"too little was done, it goes on (as long again at most): {self.went_on}")
+            most = f"{self.longer_s:g} s at most"
+            self.say(f"too little was done, it goes on ({most}): {self.went_on}")
         return bool(wanting)
 
     def lets(self, asked: Invocation) -> bool:

@@ -113,6 +113,17 @@ class Test:
     """Of the system, with these settings."""
 
     @property
+    def recovery_s(self) -> float:
+        """Of the system, with these settings."""
+        return self.system.recovery_s(self.specs, self.settings)
+
+    @property
+    def longer_s(self) -> float:
+        """How much longer than asked for the main phase takes at most, where too little was done:
+        as long again, and until what faults took down is back, for much is asked for only then."""
+        return self.options.time_limit_s + self.recovery_s
+
+    @property
     def faults(self) -> list[Fault]:
         """Of all nemeses."""
         return [fault for package in self.nemeses.values() for fault in package.faults]

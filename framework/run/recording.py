@@ -115,7 +115,7 @@ def _plan(test: Test, argv: Sequence[str]) -> dict[str, Json]:
             "lasting_s": test.lasting_s,
         },
         "settings": {node: dict(each) for node, each in test.settings.items()},
-        "recovery_s": test.system.recovery_s(test.specs, test.settings),
+        "recovery_s": test.recovery_s,
         "fencing_s": test.system.fencing_s(test.specs, test.settings),
         "threads": test.threads,
         "capabilities": sorted(test.capabilities),
@@ -183,7 +183,8 @@ class _Recording:
         plan = self.plan
         plan["nodes"] = clusters.describe(cluster.fleet, self.test.specs)
         plan["time_zero_ns"] = zero_ns = time.monotonic_ns()
-        enough = Enough(say=self.progress.say, faults=[each.name for each in self.test.faults])
+        faults = [each.name for each in self.test.faults]
+        enough = Enough(say=self.progress.say, faults=faults, longer_s=self.test.longer_s)
         plan["time_zero"] = datetime.now(UTC).isoformat()
         with (
             measured(cluster.fleet, zero_ns) as plan["clocks"],

@@ -3,7 +3,6 @@ every test has: heal, verify, settle, final reads."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Final, Protocol
 
@@ -64,12 +63,12 @@ class Over:
 
 def schedule(test: Test, enough: Judge | None = None) -> Generator:
     """Main phase with faults, then heal, settle and final reads; the observer beside all of it.
-    Unless it is to take exactly as long as was asked for, `enough` may have the main phase take as
-    long again at most; clients are then alone as soon as no more faults are wanted."""
+    Unless it is to take exactly as long as was asked for, `enough` may have the main phase take
+    `Test.longer_s` more; clients are then alone as soon as no more faults are wanted."""
     judge = enough if enough and not test.options.exactly else Over()
     whole = phases(
         nemesis(op("phase", value="main")),
-        from_now(partial(_main, test.options.time_limit_s, judge, _clients(test), _faults(test))),
+        from_now(partial(_main, test, judge)),
         nemesis(op("phase", value="heal")),
         nemesis(op("heal")),
         nemesis(op("phase", value="settle")),
@@ -84,18 +83,14 @@ def schedule(test: Test, enough: Judge | None = None) -> Generator:
     return observed(whole, questions, test.options.observe_s)
 
 
-def _main(
-    limit_s: float,
-    enough: Judge,
-    work: Sequence[Generator],
-    faults: Sequence[Generator],
-    now_ns: int,
-) -> Generator:
+def _main(test: Test, enough: Judge, now_ns: int) -> Generator:
     """Operations and faults, from now on."""
-    wanted = [filter_ops(enough.lets, each) for each in faults]
-    beside = [nemesis(overtime(limit_s, enough.wants_faults, each, now_ns)) for each in wanted]
+    limit_s = test.options.time_limit_s
+    limited = partial(overtime, limit_s, longer_s=test.longer_s, since_ns=now_ns)
+    wanted = [filter_ops(enough.lets, each) for each in _faults(test)]
+    beside = [nemesis(limited(enough.wants_faults, each)) for each in wanted]
     ended = nemesis(_ended(limit_s, enough))
-    return overtime(limit_s, enough.goes_on, any_of(*work, *beside, ended), now_ns)
+    return limited(enough.goes_on, any_of(*_clients(test), *beside, ended))
 
 
 def _ended(limit_s: float, enough: Judge) -> Generator:

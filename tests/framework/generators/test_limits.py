@@ -59,12 +59,12 @@ def test_time_limit_does_not_begin_again_for_what_is_late() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "done", "end_s"), [(0, 3, 13), (3, 3, 13), (5, 5, 14), (99, 6, 16)]
+    ("wanted", "done", "end_s"), [(0, 3, 13), (3, 3, 13), (5, 5, 14), (99, 8, 18)]
 )
-def test_overtime_is_worked_until_enough_is_done_and_no_longer_than_as_long_again(
+def test_overtime_is_worked_until_enough_is_done_and_no_longer_than_it_may(
     wanted: int, done: int, end_s: int
 ) -> None:
-    """An operation a second, for 3 s."""
+    """An operation a second, for 3 s, or 5 s longer."""
     count = 0
 
     def counted(op: Invocation, before: int) -> tuple[int, Completion]:
@@ -73,7 +73,8 @@ def test_overtime_is_worked_until_enough_is_done_and_no_longer_than_as_long_agai
         return quick(op, before)
 
     once_a_second = delay(1, repeat(op("a")))
-    source = ops([overtime(3, lambda: count < wanted, ops([sleep(10), once_a_second])), op("b")])
+    late = ops([sleep(10), once_a_second])
+    source = ops([overtime(3, lambda: count < wanted, late, longer_s=5), op("b")])
     history = simulate(source, completion=counted)
     times = [(time or 0) // S for time, f in timed(history) if f == "a"]
     assert times == list(range(10, 10 + done))
@@ -82,9 +83,11 @@ def test_overtime_is_worked_until_enough_is_done_and_no_longer_than_as_long_agai
 
 def test_overtime_ends_a_generator_that_waits_and_one_that_is_exhausted() -> None:
     waits = ops([op("a"), sleep(100), op("b")])
-    history = simulate(ops([overtime(3, lambda: True, waits), op("c")]), completion=quick)
-    assert timed(history) == [(0, "a"), (6 * S, "c")]
-    history = simulate(ops([overtime(3, lambda: True, op("a")), op("c")]), completion=quick)
+    late = overtime(3, lambda: True, waits, longer_s=4)
+    history = simulate(ops([late, op("c")]), completion=quick)
+    assert timed(history) == [(0, "a"), (7 * S, "c")]
+    ended = overtime(3, lambda: True, op("a"), longer_s=4)
+    history = simulate(ops([ended, op("c")]), completion=quick)
     assert timed(history) == [(0, "a"), (0, "c")]
 
 
@@ -138,8 +141,8 @@ def test_limits_that_begin_together() -> None:
     def both(now_ns: int) -> Generator:
         late = ops((sleep(1), delay(1, repeat(op("b")))))
         return any_of(
-            overtime(3, lambda: False, delay(1, repeat(op("a"))), now_ns),
-            overtime(3, lambda: False, late, now_ns),
+            overtime(3, lambda: False, delay(1, repeat(op("a"))), longer_s=3, since_ns=now_ns),
+            overtime(3, lambda: False, late, longer_s=3, since_ns=now_ns),
         )
 
     history = simulate(ops((sleep(5), from_now(both))), completion=quick)

@@ -16,6 +16,7 @@ class Heard(Enough):
     """With what was said."""
 
     say: Callable[[str], None] = field(init=False)
+    longer_s: float = 75
     said: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -120,7 +121,7 @@ def test_what_did_enough_ends(enough: Heard) -> None:
 def test_what_did_too_little_goes_on_and_says_so_once(enough: Heard, why: str) -> None:
     assert enough.goes_on() and enough.goes_on()
     assert enough.went_on == why
-    assert len(enough.said) == 1 and why in enough.said[0]
+    assert len(enough.said) == 1 and f"(75 s at most): {why}" in enough.said[0]
 
 
 def starts(*faults: str) -> list[Invocation]:
