@@ -36,7 +36,7 @@ from framework.history.pairing import Operation
 from framework.plugins.capabilities import DATA_FLOODS, NODE_ANSWERS
 from framework.plugins.checker import CLIENTS, EVENTS, LEDGER, Clause, Count, Finding
 from framework.plugins.options import need_positive
-from framework.plugins.outcomes import CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST
+from framework.plugins.outcomes import NO_CLIENT, SILENCE
 
 FLOOD: Final = "flood"
 VIEWS: Final = ("describe-node", "describe-quorum")
@@ -44,10 +44,6 @@ LISTS: Final = ("describe-cluster", "describe-topics")
 CONTROL: Final = frozenset({*VIEWS, "heartbeat"})
 """What a node with that role is asked at its controllers' listener."""
 ALL_KINDS: Final = "a control request"
-NO_ANSWER: Final = frozenset({CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST})
-"""Codes of requests that waited in vain: a node that drops them has no place for them, either. Nor
-has one that refuses them with an error that no node gives to any of their kind without a flood."""
-NOT_ASKED: Final = "NO_CLIENT"
 MEDIAN_OF: Final = 5
 """So many times at least, beside floods and without one: what two or three tell may be chance."""
 SLOWER: Final = 4
@@ -256,7 +252,7 @@ def _control(events: RunEvents) -> Iterator[Operation]:
     """Control requests of which something can be told."""
     serving = with_roles(events.plan, CONTROLLER)
     for each in (*events.observations, *events.operations):
-        reported = each.ok or each.error_code not in (None, NOT_ASKED)
+        reported = each.ok or each.error_code not in (None, NO_CLIENT)
         if reported and each.f in CONTROL and each.node in serving:
             yield each
 
@@ -302,8 +298,8 @@ def _refusal(each: Operation) -> Refusal:
 
 def _in_vain(each: Operation, usual: Set[Refusal]) -> bool:
     """`usual`: what is refused without a flood, too. What is refused beside floods alone is not
-    served."""
-    return not each.ok and (each.error_code in NO_ANSWER or _refusal(each) not in usual)
+    served; and a node that drops requests has no place for them, either."""
+    return not each.ok and (each.error_code in SILENCE or _refusal(each) not in usual)
 
 
 def _enough(own: Sequence[Waited], without: Sequence[float]) -> bool:
@@ -322,7 +318,7 @@ def _undelayed(
         if _share(own) < most or ms < SLOWER * usual_ms:
             continue
         codes = {each.operation.error_code for each in own if each.ms == inf}
-        vain = "had no answer" if codes <= NO_ANSWER else "was refused"
+        vain = "had no answer" if codes <= SILENCE else "was refused"
         said = vain if ms == inf else f"took {ms:.1f} ms"
         data_ms = median(each.flood.waited_ms[node] for each in own)
         findings.append(
@@ -428,7 +424,7 @@ def _reported_by_node(
     vain in between."""
     reported: dict[tuple[str, str], list[Operation]] = defaultdict(list)
     for each in events.observations:
-        if each.f in fs and (each.ok or each.error_code in NO_ANSWER):
+        if each.f in fs and (each.ok or each.error_code in SILENCE):
             reported[str(each.node), each.f].append(each)
     for own in reported.values():
         answers = [place for place, each in enumerate(own) if each.ok]

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Final
 
-from checkers.folds.asked import SILENCE
 from checkers.folds.commit_dates import CommitDates, commit_dates
 from checkers.folds.decisions import Kind, begun_by, decided_on_stale, name_of
 from checkers.folds.disk_logs import DISK_KINDS, CommittedOnDisks, committed_on_disks
@@ -44,6 +43,7 @@ from framework.evidence.run_events import RunEvents, from_no_disk, node_ids, unr
 from framework.history.pairing import Operation
 from framework.plugins.capabilities import BROKER_LEASES, OR
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
+from framework.plugins.outcomes import OF_NO_NODE
 
 STARTS: Final = ("start", "restart", "bounce", "replace")
 """Operations that end with a broker's process that is active, and say under which epoch."""
@@ -272,7 +272,7 @@ def _clients(events: RunEvents, disks: "_OnDisks") -> _Answers:
 
 
 def _is_answered(operation: Operation) -> bool:
-    return operation.ok or (operation.failed and operation.error_code not in SILENCE)
+    return operation.ok or (operation.failed and operation.error_code not in OF_NO_NODE)
 
 
 def _unproven(operation: Operation) -> Finding:

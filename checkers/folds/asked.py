@@ -25,20 +25,13 @@ from checkers.folds.operations import (
 from framework.history.columns import OPERATIONS
 from framework.history.event import asserted
 from framework.history.rows import OperationRows
-from framework.plugins.outcomes import (
-    CLIENT_TIMED_OUT,
-    CONNECTION_FAILED,
-    CONNECTION_LOST,
-    OF_THE_ASKER,
-)
+from framework.plugins.outcomes import CONNECTION_FAILED, OF_NO_NODE, OF_THE_ASKER
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 Numbers: TypeAlias = npt.NDArray[np.int32]
 Times: TypeAlias = npt.NDArray[np.int64]
 Places: TypeAlias = npt.NDArray[np.intp]
 
-SILENCE: Final = frozenset({CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST})
-"""Codes that no node gave: nobody answered."""
 COLUMNS: Final = (
     *("f", "type", "end", "node", "key", "value", "ext", "error_code"),
     *("invoked_ns", "completed_ns", "phase"),
@@ -143,7 +136,7 @@ def _piece(table: pa.Table, first: int, names: _Names, keys_of: Sequence[str]) -
     ended = np.asarray(columns["end"].is_valid())
     ok = _is_one_of(columns["type"], ["ok"]) & ended
     failed = _is_one_of(columns["type"], ["fail"])
-    silent = _is_one_of(columns["error_code"], SILENCE)
+    silent = _is_one_of(columns["error_code"], OF_NO_NODE)
     unfit = _flagged(columns["ext"], "asserts", lambda ext: asserted(ext) in OF_THE_ASKER)
     said = _flagged(columns["ext"], "asserts", lambda ext: asserted(ext) is not None)
     return {

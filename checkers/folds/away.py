@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from checkers.folds.asked import Asked, Flags, Times
-from checkers.folds.observed import unanswered
+from checkers.folds.observed import answered
 from framework.evidence.run_events import RunEvents
 
 
@@ -49,6 +49,6 @@ def _told_ns(events: RunEvents) -> Mapping[str | None, Times]:
     """When each node answered the observer, whatever it said."""
     found = defaultdict[str | None, list[int]](list)
     for each in events.observations:
-        if each.completed_ns is not None and not unanswered(each):
+        if each.completed_ns is not None and answered(each):
             found[each.node].append(each.completed_ns)
     return {node: np.array(times, np.int64) for node, times in found.items()}

@@ -7,12 +7,8 @@ from typing import Final, TypeAlias, TypeVar
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.plugins.checker import Count, Finding
-from framework.plugins.outcomes import CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST
+from framework.plugins.outcomes import OF_NO_NODE, SILENCE
 
-SILENCE: Final = frozenset({CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST})
-"""Codes that no node gave."""
-OURS: Final = frozenset({"NO_CLIENT"})
-"""Codes of the engine: nobody was asked."""
 ANSWERS: Final = 2
 """Wrong answers of one node, one after another: the same."""
 Nodes: TypeAlias = Mapping[str, Mapping[str, Recorded]]
@@ -23,7 +19,7 @@ Judgement: TypeAlias = tuple[Count, Sequence[Finding]]
 
 def answered(operation: Operation) -> bool:
     """The node said something, whatever it was."""
-    return operation.ok or (operation.failed and operation.error_code not in {*SILENCE, *OURS})
+    return operation.ok or (operation.failed and operation.error_code not in OF_NO_NODE)
 
 
 def unanswered(operation: Operation) -> bool:

@@ -7,12 +7,7 @@ from typing import Final, TypeAlias
 from checkers.folds.known_decisions import Known, asked_on
 from framework.evidence.requests import Decided, IsrDecided
 from framework.history.pairing import Operation
-from framework.plugins.outcomes import (
-    CLIENT_TIMED_OUT,
-    CONNECTION_FAILED,
-    CONNECTION_LOST,
-    MALFORMED_RESPONSE,
-)
+from framework.plugins.outcomes import MALFORMED_RESPONSE, OF_NO_NODE
 
 Contents: TypeAlias = tuple[object, ...]
 """What an operation asks, and a decision is on: its f, of what, whether it was accepted, and the
@@ -25,9 +20,7 @@ _EPOCHS: Final[Mapping[str, Sequence[str]]] = {
 }
 
 
-_OF_CLIENTS_ALONE: Final = frozenset(
-    {CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST, MALFORMED_RESPONSE}
-)
+_OF_CLIENTS_ALONE: Final = OF_NO_NODE | {MALFORMED_RESPONSE}
 
 
 def reported_of(known: Known, fs: Sequence[str], accepted: Collection[bool]) -> tuple[int, int]:

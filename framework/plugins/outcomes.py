@@ -18,6 +18,12 @@ CLIENT_TIMED_OUT: Final = "CLIENT_TIMED_OUT"
 """Sent, and not answered before the client's deadline."""
 MALFORMED_RESPONSE: Final = "MALFORMED_RESPONSE"
 """Answered with bytes that are no response to the request."""
+NO_CLIENT: Final = "NO_CLIENT"
+"""Nobody was asked: the process could open no client."""
+SILENCE: Final = frozenset({CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST})
+"""A node was asked, and none answered."""
+OF_NO_NODE: Final = SILENCE | {NO_CLIENT}
+"""Codes that no node gave."""
 
 PRESENT: Final = "present"
 ABSENT: Final = "absent"

@@ -10,6 +10,7 @@ from typing import Final, Protocol, TypeAlias
 
 from framework.generators.base import Thread
 from framework.history.event import NEMESIS, Completion, CompletionType, Event, Invocation, Process
+from framework.plugins.outcomes import NO_CLIENT
 from framework.plugins.workload import Client
 from framework.run.outbox import Outbox
 
@@ -128,7 +129,7 @@ class ClientWorker(Worker):
                 message = f"{type(error).__name__}: {error}"
                 log.info("no client for process %s: %s", op.process, message)
                 return op.completed(
-                    "fail", op.value, error=("NO_CLIENT", message), node=op.node, ext=op.ext
+                    "fail", op.value, error=(NO_CLIENT, message), node=op.node, ext=op.ext
                 )
             self._process = op.process
         return validated(op, self._client.invoke(op), CLIENT_TYPES)

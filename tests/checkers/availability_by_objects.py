@@ -17,7 +17,6 @@ from checkers.availability import (
     AvailabilityOptions,
     Window,
 )
-from checkers.folds.asked import SILENCE
 from checkers.folds.operations import is_zombie, on_demand
 from checkers.folds.peace import FOREVER_NS, Stretch, owed
 from checkers.folds.streaks import TRIES
@@ -29,7 +28,7 @@ from framework.evidence.run_events import FaultRecord, RunEvents
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.plugins.checker import LEDGER, Clause, Count, Finding
-from framework.plugins.outcomes import OF_THE_ASKER
+from framework.plugins.outcomes import OF_NO_NODE, OF_THE_ASKER
 from framework.plugins.system import RECOVERY_S
 from framework.verdict import Verdict
 
@@ -483,12 +482,12 @@ def _succeeded(operation: Operation) -> bool:
 
 def _heard(operation: Operation) -> bool:
     """A node answered, whatever it said."""
-    return operation.end is not None and operation.error_code not in SILENCE
+    return operation.end is not None and operation.error_code not in OF_NO_NODE
 
 
 def _refused(operation: Operation) -> bool:
     """A node answered that it does not do it, and never will."""
-    return operation.failed and operation.error_code not in SILENCE
+    return operation.failed and operation.error_code not in OF_NO_NODE
 
 
 def _telling(operations: Sequence[Operation]) -> Sequence[Operation]:

@@ -3,11 +3,10 @@
 import random
 from dataclasses import replace
 
-from checkers.folds.asked import SILENCE
 from framework.evidence.quorum import Elected
 from framework.evidence.run_events import FaultRecord, RunEvents
 from framework.history.pairing import Operation
-from framework.plugins.outcomes import OF_THE_ASKER
+from framework.plugins.outcomes import OF_NO_NODE, OF_THE_ASKER
 from framework.testing.story import Story
 
 S = 10**9
@@ -24,7 +23,7 @@ NODES = {
 FS = ("create", "read", "describe", "produce", "fetch", "restart", "heartbeat", "reassign")
 KEYS = ("log-0/0", "log-0/1", 1, "1", None, ["a", 2])
 HOSTS = ("b1", "b2", "c1", "elsewhere")
-CODES = ("CLIENT_TIMED_OUT", "CONNECTION_FAILED", "CONNECTION_LOST", "NOT_LEADER", "EXISTS")
+CODES = (*sorted(OF_NO_NODE), "NOT_LEADER", "EXISTS")
 ELECTED = Story().tell(Elected, "c2", epoch=2, votes=(1, 2))
 ASSERTS = ("present", *sorted(OF_THE_ASKER))
 
@@ -119,7 +118,8 @@ def _shown(draw: random.Random, index: int) -> Operation:
 
 
 def _is_silent(operation: Operation) -> bool:
-    return operation.asserts is None and (operation.end is None or operation.error_code in SILENCE)
+    unheard = operation.end is None or operation.error_code in OF_NO_NODE
+    return operation.asserts is None and unheard
 
 
 def _fault(draw: random.Random, number: int, until: int, tick: int) -> FaultRecord:

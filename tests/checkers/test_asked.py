@@ -6,6 +6,7 @@ from checkers.folds.asked import asked_of, grouped
 from checkers.folds.operations import end_of
 from framework.history.pairing import Operation
 from framework.history.rows import OperationRows
+from framework.plugins.outcomes import OF_NO_NODE
 
 DONE = [
     Operation(index=0, f="read", key="t", invoked_ns=5, node="n2"),
@@ -72,6 +73,15 @@ def test_what_is_kept_of_operations(rows: int) -> None:
     }
     assert found.are(["read", "fetch", "else"]).tolist() == [True, True, True, False, True]
     assert found.counted(found.failed) == {"create": 1, "fetch": 1}
+
+
+@pytest.mark.parametrize(
+    ("code", "heard"), [*((code, False) for code in sorted(OF_NO_NODE)), ("NOT_LEADER", True)]
+)
+def test_what_no_node_said_is_heard_of_none(code: str, heard: bool) -> None:
+    failed = Operation(index=0, f="read", type="fail", error=(code, ""), invoked_ns=1, end=1)
+    found = asked_of(OperationRows.of([failed]), [])
+    assert (found.heard.tolist(), found.refused.tolist()) == ([heard], [heard])
 
 
 def test_what_is_made_on_demand_is_a_kind_of_its_own() -> None:

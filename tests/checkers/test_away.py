@@ -11,6 +11,7 @@ from checkers.folds.away import met_nobody
 from framework.evidence.run_events import FaultRecord, RunEvents
 from framework.history.pairing import Operation
 from framework.history.rows import OperationRows
+from framework.plugins.outcomes import OF_NO_NODE
 
 OVER, BOUND_S = 1_000, 2.0
 DUE = OVER + 2_000_000_000
@@ -77,6 +78,7 @@ def test_until_the_node_answers_somebody() -> None:
     assert met(vain[0], tried(3_000, 3_000, None, "b2"), *vain[1:])[-1]
     assert met(*vain, observed=[tried(1, 3_000, None)]) == [True, True, False]
     assert met(*vain, observed=[tried(1, 3_000, "NOT_CONTROLLER")]) == [True, True, False]
+    assert all(all(met(*vain, observed=[tried(1, 3_000, code)])) for code in OF_NO_NODE)
     assert met(*vain, observed=[tried(1, OVER, None)]) == [False, False, False]
     assert met(tried(OVER, OVER, None), *vain) == [False, False, False, False]
 

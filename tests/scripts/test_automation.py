@@ -37,6 +37,23 @@ def test_ci_runs_what_a_newcomer_runs() -> None:
     assert "make test" in (ROOT / ".ci/run").read_text()
 
 
+def test_what_runs_a_cluster_prepares_its_machine_by_the_one_action() -> None:
+    """A machine is described in one place; what only simulates needs Python alone."""
+    action = yaml.safe_load((ROOT / ".github/actions/machine/action.yml").read_text())
+    assert action["runs"]["using"] == "composite"
+    for step in action["runs"]["steps"]:
+        assert "uses" in step or step["shell"] == "bash", "a composite action's command needs one"
+    commands = "".join(step.get("run", "") for step in action["runs"]["steps"])
+    assert {"iproute2", "nftables", "mmdebstrap"} <= set(commands.split())
+    prepared = {
+        name
+        for file in ("ci.yml", "nightly.yml")
+        for name, job in workflow(file)["jobs"].items()
+        if any(step.get("uses") == "./.github/actions/machine" for step in job["steps"])
+    }
+    assert prepared == {"test", "run", "tests"}
+
+
 def test_nightly_covers_nemeses_hosts_and_seeds() -> None:
     found = workflow("nightly.yml")
     assert {"schedule", "workflow_dispatch"} <= set(found["on"])
