@@ -365,10 +365,21 @@ def test_shares_of_a_run_judge_each_delete_once() -> None:
 # --- planted ------------------------------------------------------------------------------
 
 
+def idempotent(story: Story) -> None:
+    """Its producers are."""
+    story.operations = [
+        replace(each, value={**each.value, "idempotent": True}) if each.f == "produce" else each
+        for each in story.operations
+    ]
+
+
 def whole() -> Story:
     """Its brokers write their high watermarks and leader epochs down."""
     story = written_down()
     marks(story)
+    idempotent(story)
+    for offset in (5, 6):
+        write(story, offset, 1, "b3", sequence=(9, offset))
     return story
 
 
@@ -687,10 +698,7 @@ def test_other_batches_of_a_producer_are_others() -> None:
         cut(story, node, 11)
         write(story, 11, 2, node, crc=77, sequence=(8, 8))
     assert not accused(story)
-    story.operations = [
-        replace(each, value={**each.value, "idempotent": True}) if each.f == "produce" else each
-        for each in story.operations
-    ]
+    idempotent(story)
     assert counts(story)["written-once"] == 10
     assert_clean(story)
 
