@@ -25,6 +25,7 @@ UNREADABLE: Final = "a file that is gone or cannot be read tells nothing: a gap"
 SUPERSEDED: Final = "one may go for a later one; a log that begins behind 0 is asked for its own"
 WITHIN: Final = "short enough is allowed, and nobody else knows how long a Java stood still"
 NO_BATCH: Final = "an epoch that has no batch: `epochs-written-down` is blind to it"
+UNTOLD: Final = "at the end of the log, of which nobody was told that it is committed"
 TWICE: Final = "a set with a member twice is the same set"
 DISK_REASONS: Final[Sequence[Reason]] = (
     Reason("log-on-disk", ALL, "*", READ),
@@ -39,6 +40,14 @@ DISK_REASONS: Final[Sequence[Reason]] = (
     Reason("appended", "control", "*", HELD),
     Reason("partition-log-on-disk", "*", "*", FORMER, "*/kept/*"),
     Reason("partition-log-on-disk", "epochs*", "*", NO_BATCH),
+    Reason("partition-log-on-disk", "topic_id", "*", READ),
+    Reason("partition-log-on-disk", "partition", "*", READ),
+    Reason("partition-log-on-disk", ALL, "*", READ),
+    Reason("partition-changed", "*", "on all: *", UNTOLD),
+    Reason("*", ALL, "left out", UNTOLD),
+    Reason("*", ALL, "on all: left out", UNTOLD),
+    Reason("*", ALL, "cut off here", UNTOLD),
+    Reason("*", ALL, "on all: cut off here", UNTOLD),
     Reason("partition-appended", "*", "*", FORMER, "*/kept/*"),
     Reason("partition-appended", "crc", "on all: *", CHECKSUM),
     Reason("partition-appended", "producer_id", "on all: *", CHECKSUM),

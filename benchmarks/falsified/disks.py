@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from benchmarks.falsified.judging import Retold
 from framework.evidence.changes import Change
+from framework.evidence.ids import Offset
 from framework.evidence.kinds import Evidence, own_fields
 from framework.evidence.partitions import (
     PartitionAppended,
@@ -144,12 +145,12 @@ class Disks:
         """A batch with another head: its records are where it says, and of the epoch that it
         says."""
         told: dict[int, Sequence[Evidence]] = {
-            number: [replace(made, end_offset=made.end_offset + by)]
+            number: [replace(made, end_offset=Offset(made.end_offset + by))]
         }
         for each in self.batch(number)[1:]:
             record = self.rows[each]
             assert isinstance(record, Change)
-            told[each] = [replace(record, offset=record.offset + by, epoch=made.epoch)]
+            told[each] = [replace(record, offset=Offset(record.offset + by), epoch=made.epoch)]
         return told
 
     def without(self, number: int) -> Retold:
@@ -185,7 +186,7 @@ class Disks:
         for each in self.behind(number):
             row = self.rows[each]
             if isinstance(row, LogOnDisk | PartitionLogOnDisk):
-                told[each] = [replace(row, end_offset=min(row.end_offset, begin))]
+                told[each] = [replace(row, end_offset=Offset(min(row.end_offset, begin)))]
             else:
                 told[each] = []
         return told

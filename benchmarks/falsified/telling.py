@@ -3,7 +3,7 @@ are, by what is said there."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
@@ -40,8 +40,8 @@ class Telling:
 
     field: str
     name: str
-    change: Change = field(repr=False)
-    known: Sequence[Any] = field(repr=False)
+    change: Change
+    known: Sequence[Any]
 
     def __call__(self, answer: Any, chance: Random, everywhere: bool = False) -> Any:
         """Raises `LookupError` where it would change nothing."""
