@@ -29,7 +29,15 @@ from framework.evidence.clocks import Moment, moment_of, surely_before, surely_n
 from framework.evidence.columns import Numbers
 from framework.evidence.kinds import DISK, Evidence, either_of
 from framework.evidence.processes import Booted
-from framework.evidence.quorum import Committed, EpochSaved, ImageDigest, ImageShown
+from framework.evidence.quorum import (
+    Appended,
+    Committed,
+    EpochSaved,
+    ImageDigest,
+    ImageShown,
+    LogBegan,
+    Truncated,
+)
 from framework.evidence.relations import NONE, Mask, Relation, relation
 from framework.evidence.run_events import (
     RunEvents,
@@ -50,9 +58,9 @@ FS: Final = ("metadata", "heartbeat", "alter-isr")
 SAVED: Final = Clause(
     name="saved-state",
     says="The epoch, the vote and the leader that a node saved are never taken back, over all its "
-    "processes",
-    compares="states of the quorum beside the one that the node had saved before, or the last "
-    "epoch of which others were told that it leads",
+    "processes, nor is its log of a later epoch",
+    compares="states of the quorum beside the one that the node had saved before, the last "
+    "epoch of which others were told that it leads, or the last record of its log",
     floor=2,
     because="one state goes back behind nothing, and one more may be an election of which the "
     "others tell nothing",
@@ -125,6 +133,7 @@ def monotonic_counters(events: RunEvents) -> Outcome:
     for left in _left_by_node(events).values():
         _quorum_state(tally, left)
     _leaders_saved(tally, events)
+    _logs_saved(tally, events)
     _leaders_watermarks(tally, events.of(Committed))
     _records(tally, once_each(committed_on_disks(events).records, of_kinds(reported, Change)))
     asked = with_observations(events)
@@ -193,6 +202,34 @@ def _unsaved(by: Operation, left: EpochSaved) -> Iterator[Finding]:
             f"epoch {left.epoch} on its disk",
             [by],
             [left],
+            clause=SAVED.name,
+        )
+
+
+def _logs_saved(tally: Tally, events: RunEvents) -> None:
+    """Whoever fetches from a leader, or is one, has saved that epoch before: so no process left a
+    record of a later one than the epoch beside it (KIP-595; Kafka's QuorumState)."""
+    for own in from_disks(events.of(Appended, Truncated, LogBegan, EpochSaved)).values():
+        firsts: list[Appended] = []  # of each epoch in the log
+        for each in own:
+            match each:
+                case Appended(epoch=epoch) if not firsts or firsts[-1].epoch != epoch:
+                    firsts.append(each)
+                case Truncated(end_offset=end):
+                    firsts = [batch for batch in firsts if batch.base_offset < end]
+                case LogBegan(dropped=True):
+                    firsts = []
+                case EpochSaved() if firsts:
+                    tally.add(SAVED, _later_record(firsts[-1], each))
+
+
+def _later_record(first: Appended, left: EpochSaved) -> Iterator[Finding]:
+    """`first`: of the last epoch in its log."""
+    if left.epoch < first.epoch:
+        yield finding(
+            f"{left.node} has a record of epoch {first.epoch} at offset {first.base_offset} of its "
+            f"log, and left epoch {left.epoch} on its disk",
+            evidence=[first, left],
             clause=SAVED.name,
         )
 

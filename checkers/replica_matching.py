@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+from checkers.folds.batches_along import epochs_along, written_once
 from checkers.folds.configured import OF_BROKERS, OF_TOPICS
 from checkers.folds.deleted_records import acknowledged, begins_at, keeps
 from checkers.folds.disk_logs import DISK_KINDS
@@ -98,6 +99,24 @@ EPOCHS: Final = Clause(
     sources=(DISKS,),
     blind="epochs that are written down and have no batch",
 )
+RISING: Final = Clause(
+    name="epochs-rise",
+    says="Along a partition's log leader epochs never fall (KIP-101)",
+    compares="batches behind another one in a log",
+    floor=2,
+    because="one pair is one step; two are of two logs, or of one that goes on",
+    sources=(DISKS,),
+    blind="a batch of another epoch at the border of two",
+)
+ONCE: Final = Clause(
+    name="written-once",
+    says="A batch of an idempotent producer stands in a partition's log once (KIP-98)",
+    compares="batches of idempotent producers",
+    floor=2,
+    because="it takes two to be the same",
+    sources=(CLIENTS, DISKS),
+    blind="values that a producer sent again in another batch, which clients' reads show",
+)
 ONE_BATCH: Final = Clause(
     name="one-batch",
     says="At an offset and leader epoch of a partition is one batch, on every disk at any time",
@@ -128,6 +147,8 @@ def replica_matching(events: RunEvents) -> Outcome:
     disks, not_deleted = _deleted(events, logs, lives, isrs, nodes)
     marks, above = above_the_leaders(events, isrs, nodes, _final(events, lives))
     looked_up, other_epochs = epochs_written_down(events, logs, kept)
+    along, falls = epochs_along(events, logs)
+    once, twice = written_once(events, logs)
     batches, two_batches = _one_batch(events)
     leads, two_leaders = _one_leader(_answering(events, lives).union(_appending(events)))
     counts: dict[str, Count] = {
@@ -135,6 +156,8 @@ def replica_matching(events: RunEvents) -> Outcome:
         DELETED.name: disks,
         WATERMARKS.name: marks,
         EPOCHS.name: looked_up,
+        RISING.name: RISING.count(along, _few_written(events)),
+        ONCE.name: ONCE.count(once, _few_idempotent(events)),
         ONE_BATCH.name: batches,
         ONE_LEADER.name: leads,
     }
@@ -143,6 +166,8 @@ def replica_matching(events: RunEvents) -> Outcome:
     found = [
         *(replace(each, clause=WATERMARKS.name) for each in above),
         *(replace(each, clause=EPOCHS.name) for each in other_epochs),
+        *(replace(each, clause=RISING.name) for each in falls),
+        *(replace(each, clause=ONCE.name) for each in twice),
     ]
     return weighed(counts, [*findings, *not_deleted, *found, *two_batches, *two_leaders])
 
@@ -155,6 +180,19 @@ def _final(events: RunEvents, lives: TopicLives) -> Mapping[Partition, Sequence[
         if key is not None:
             found[key].append(each)
     return found
+
+
+def _few_written(events: RunEvents) -> str:
+    """Why no log needs to have a batch behind another one twice; empty: one does."""
+    counts = Counter(str(each.key) for each in events.operations if each.f == "produce" and each.ok)
+    few = max(counts.values(), default=0) <= RISING.floor
+    return "no partition was acknowledged three values" if few else ""
+
+
+def _few_idempotent(events: RunEvents) -> str:
+    done = (each for each in events.operations if each.f == "produce" and each.ok)
+    many = sum(bool(produce_of(each).get("idempotent")) for each in done) >= ONCE.floor
+    return "" if many else "hardly any idempotent producer was acknowledged a value"
 
 
 # --- below the high watermark -------------------------------------------------------------
@@ -462,7 +500,10 @@ class ReplicaMatching(RunChecker):
         "told, and each of its leader epochs has one leader"
     )
     requires = frozenset({"log-operations"}) | disk_of(PartitionAppended, PartitionLogOnDisk)
-    clauses = (SAME_BATCHES, DELETED, WATERMARKS, EPOCHS, ONE_BATCH, ONE_LEADER)
+    clauses = (
+        *(SAME_BATCHES, DELETED, WATERMARKS),
+        *(EPOCHS, RISING, ONCE, ONE_BATCH, ONE_LEADER),
+    )
     check_run = RunCheck(
         replica_matching,
         evidence=(PartitionAppended,),

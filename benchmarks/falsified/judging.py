@@ -1,10 +1,10 @@
-"""A recorded run in memory, judged again with some of its answers replaced: by all checkers of its
-plan that look at such answers, in this process, without Spark."""
+"""A recorded run in memory, judged again with some of its answers replaced, or some of what its
+disks say: by all checkers of its plan that look at such, in this process, without Spark."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +18,8 @@ from framework.checking.promised import judged_rows, promises_of, said_of
 from framework.checking.reading import read_unsealed
 from framework.checking.results import CheckerResult, checker_result
 from framework.checking.run_checks import RunChecker, looked_at
+from framework.evidence.kinds import DISK, Evidence
+from framework.evidence.processes import ProcessEnded
 from framework.evidence.run_events import RunEvents
 from framework.history.columns import OPERATIONS
 from framework.history.pairing import Operation
@@ -28,10 +30,14 @@ from framework.plugins.checker import Checker, RunData
 from framework.plugins.promise import Promised
 from framework.verdict import Verdict
 
-Kind: TypeAlias = tuple[bool, str]
-"""Whether the observer asked, and `f`."""
+Teller: TypeAlias = Literal["client", "observer", "disk"]
+Kind: TypeAlias = tuple[Teller, str]
+"""Who was told, and `f`; or of what a disk tells, the kind of evidence."""
 Replaced: TypeAlias = Mapping[int, Operation]
 """By index, what is shown instead."""
+Retold: TypeAlias = Mapping[int, Sequence[Evidence]]
+"""By number among `Judged.left`, what is there instead: nothing, one row, or more."""
+Looks: TypeAlias = Callable[[Checker], bool]
 BUDGET_S: Final = 5.0
 EVENT: Final = "event"
 
@@ -80,7 +86,16 @@ class Judged:
         rules = [each.check_run for each in checkers.values() if isinstance(each, RunChecker)]
         events = looked_at(run, [replace(each, fs=(), as_rows=False) for each in rules])
         said = [each for each in events.evidence if each.source != EVENT]
-        self._events = replace(events, evidence=said, rows=None)
+        self.left: Sequence[Evidence] = [each for each in said if _is_left(each)]
+        """What lies on disks, and how processes ended."""
+        self._other = [each for each in said if not _is_left(each)]
+        self._events = replace(
+            events,
+            evidence=said,
+            operations=self.operations,
+            observations=self.observations,
+            rows=None,
+        )
         self._before: dict[str, CheckerResult] = {}
         self._finders: list[str] = []
 
@@ -94,42 +109,58 @@ class Judged:
     def kinds(self) -> Mapping[Kind, Sequence[Operation]]:
         """All operations."""
         found: dict[Kind, list[Operation]] = {}
-        for is_observed, operations in ((False, self.operations), (True, self.observations)):
+        tellers: Mapping[Teller, Sequence[Operation]] = {
+            "client": self.operations,
+            "observer": self.observations,
+        }
+        for teller, operations in tellers.items():
             for each in operations:
-                found.setdefault((is_observed, each.f), []).append(each)
+                found.setdefault((teller, each.f), []).append(each)
         return dict(sorted(found.items()))
 
     def judge(self, kind: Kind, replaced: Replaced) -> Judgement:
         """By those that look at operations of this kind, until one finds what it did not before."""
-        is_observed, f = kind
         events = replace(
             self._events,
             operations=[replaced.get(each.index, each) for each in self.operations],
             observations=[replaced.get(each.index, each) for each in self.observations],
         )
+        return self._judgement(events, lambda checker: _looks_at(checker, kind))
+
+    def judge_disks(self, retold: Retold) -> Judgement:
+        """Likewise by those that look at any of what is there instead, or was there."""
+        left = [row for number, each in enumerate(self.left) for row in retold.get(number, (each,))]
+        touched = [self.left[number] for number in retold]
+        touched += [row for rows in retold.values() for row in rows]
+        kinds = {(type(each), each.source == DISK) for each in touched}
+        events = replace(
+            self._events, evidence=sorted([*left, *self._other], key=lambda each: each.place)
+        )
+        return self._judgement(
+            events, lambda checker: any(_reads(checker, *each) for each in kinds)
+        )
+
+    def _judgement(self, events: RunEvents, looks: Looks) -> Judgement:
         unknown, failed = set[str](), set[str]()
-        for name in self._looking(is_observed, f):
-            before = self._clean(name)
-            result = self._result(name, events)
-            if result.verdict is Verdict.INVALID and before.verdict is not Verdict.INVALID:
+        for name in self._looking(looks):
+            before, result = self._clean(name), self._result(name, events)
+            found = _broken(result) - _broken(before)
+            if found:
                 self._finders = [name, *(each for each in self._finders if each != name)]
-                return Judgement(frozenset((name, each.clause) for each in result.findings))
+                return Judgement(frozenset((name, clause) for clause in found))
             if result.verdict is Verdict.UNKNOWN and before.verdict is Verdict.VALID:
                 (failed if FAILED in result.note else unknown).add(name)
         return Judgement(frozenset(), frozenset(unknown), frozenset(failed))
 
-    def _looking(self, is_observed: bool, f: str) -> list[str]:
-        """Who looks at such operations; whoever found something last comes first."""
+    def _looking(self, looks: Looks) -> list[str]:
+        """Who looks at it; whoever found something last comes first."""
         named = dict.fromkeys([*self._finders, *self._checkers])
-        return [name for name in named if _looks_at(self._checkers[name], is_observed, f)]
+        return [name for name in named if looks(self._checkers[name])]
 
     def _clean(self, name: str) -> CheckerResult:
         """Of the run as it was recorded."""
         if name not in self._before:
-            events = replace(
-                self._events, operations=self.operations, observations=self.observations
-            )
-            self._before[name] = self._result(name, events)
+            self._before[name] = self._result(name, self._events)
         return self._before[name]
 
     def clean(self) -> Mapping[str, CheckerResult]:
@@ -163,11 +194,29 @@ def _table(operations: Iterable[Operation]) -> pa.Table:
     )
 
 
-def _looks_at(checker: Checker, is_observed: bool, f: str) -> bool:
+def _looks_at(checker: Checker, kind: Kind) -> bool:
+    teller, f = kind
     if not isinstance(checker, RunChecker):
-        return not is_observed and checker.name in BY_KEY and f in BY_KEY[checker.name][0]
+        return teller == "client" and checker.name in BY_KEY and f in BY_KEY[checker.name][0]
     check = checker.check_run
-    return check.observations if is_observed else check.fs is None or f in check.fs
+    return check.observations if teller == "observer" else check.fs is None or f in check.fs
+
+
+def _reads(checker: Checker, kind: type[Evidence], on_disk: bool) -> bool:
+    if not isinstance(checker, RunChecker):
+        return False
+    check = checker.check_run
+    return issubclass(kind, tuple(check.disk if on_disk else check.evidence))
+
+
+def _is_left(each: Evidence) -> bool:
+    return each.source == DISK or isinstance(each, ProcessEnded)
+
+
+def _broken(result: CheckerResult) -> set[str]:
+    """The clauses with findings, of one that is INVALID."""
+    invalid = result.verdict is Verdict.INVALID
+    return {each.clause for each in result.findings if invalid}
 
 
 def _in_order(operations: Iterable[Operation]) -> list[Operation]:

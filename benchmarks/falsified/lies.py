@@ -36,7 +36,7 @@ def _flipped(value: Any, others: Sequence[Any], chance: Random) -> Any:
 
 
 def _anothers(value: Any, others: Sequence[Any], chance: Random) -> Any:
-    return _drawn((each for each in others if each != value), chance)
+    return drawn((each for each in others if each != value), chance)
 
 
 def _nobodys(value: Any, others: Sequence[Any], chance: Random) -> Any:
@@ -45,7 +45,7 @@ def _nobodys(value: Any, others: Sequence[Any], chance: Random) -> Any:
 
 
 def _missing(value: Any, others: Sequence[Any], chance: Random) -> Any:
-    gone = _drawn(range(len(value)), chance)
+    gone = drawn(range(len(value)), chance)
     return [*value[:gone], *value[gone + 1 :]]
 
 
@@ -54,11 +54,11 @@ def _too_many(value: Any, others: Sequence[Any], chance: Random) -> Any:
     known = [each for other in others for each in other or () if each not in value]
     if not known and value and all(type(each) is int for each in value):
         known = [max(value) + 1]
-    return [*value, _drawn(known, chance)]
+    return [*value, drawn(known, chance)]
 
 
 def _twice(value: Any, others: Sequence[Any], chance: Random) -> Any:
-    return [*value, _drawn(value, chance)]
+    return [*value, drawn(value, chance)]
 
 
 def _empty(value: Any, others: Sequence[Any], chance: Random) -> Any:
@@ -71,7 +71,8 @@ def _other(made: Any, value: Any) -> Any:
     return made
 
 
-def _drawn(values: Iterable[Any], chance: Random) -> Any:
+def drawn(values: Iterable[Any], chance: Random) -> Any:
+    """One of some. Raises `LookupError` where there is none."""
     values = list(values)
     if not values:
         raise LookupError
@@ -142,7 +143,7 @@ def _absent(operation: Operation, others: Sequence[Operation], chance: Random) -
 def _refused(operation: Operation, others: Sequence[Operation], chance: Random) -> Operation:
     """It was done, and the client is told that it was not."""
     refusals = [each for each in others if each.failed and each.error is not None]
-    refusal = _drawn(refusals, chance)
+    refusal = drawn(refusals, chance)
     return replace(operation, type="fail", error=refusal.error, result=None, ext=refusal.ext)
 
 
@@ -150,14 +151,14 @@ def _granted(operation: Operation, others: Sequence[Operation], chance: Random) 
     """It was refused, and the client is told that it was done, as it was told of such another."""
     done = [each for each in others if each.ok]
     alike = [each for each in done if each.key == operation.key] or done
-    given = _drawn(alike, chance)
+    given = drawn(alike, chance)
     return replace(operation, type="ok", error=None, result=given.result, ext=given.ext)
 
 
 def _other_refusal(operation: Operation, others: Sequence[Operation], chance: Random) -> Operation:
     """Another error's name, with what that asserts."""
     names = {each.error[0]: each for each in others if each.failed and each.error is not None}
-    given = _drawn([names[n] for n in sorted(names.keys() - {operation.error_code or ""})], chance)
+    given = drawn([names[n] for n in sorted(names.keys() - {operation.error_code or ""})], chance)
     return replace(operation, error=given.error, ext=given.ext)
 
 
@@ -171,7 +172,7 @@ def _same(operation: Operation, others: Sequence[Operation]) -> list[Operation]:
 
 def _answered(operation: Operation, candidates: Iterable[Operation], chance: Random) -> Operation:
     different = [each for each in candidates if each.ok and each.result != operation.result]
-    given = _drawn(different, chance)
+    given = drawn(different, chance)
     return replace(operation, result=given.result, ext=given.ext)
 
 

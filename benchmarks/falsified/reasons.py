@@ -1,4 +1,5 @@
-"""Why lies may stay unfound: what no system promises, or what nothing that was seen contradicts."""
+"""Why lies in answers may stay unfound: what no system promises, or what nothing that was seen
+contradicts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,16 +12,19 @@ from benchmarks.falsified.trials import ERROR
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """f, field, change: patterns (`fnmatch`, brackets as they are) of lies; why they may stay."""
+    """f, field, change: patterns (`fnmatch`, brackets as they are) of lies; why they may stay.
+    where: of the place of the first thing that was told."""
 
     f: str
     field: str
     change: str
     why: str
+    where: str = "*"
 
     def covers(self, row: Mapping[str, Any]) -> bool:
         """Whether it is about such a lie."""
-        pairs = ((row["f"], self.f), (row["field"], self.field), (row["change"], self.change))
+        pairs = [(row[name], getattr(self, name)) for name in ("f", "field", "change")]
+        pairs += [(str(each), self.where) for each in row.get("where", ())[:1]]
         return all(fnmatchcase(text, pattern.replace("[", "[[]")) for text, pattern in pairs)
 
 
@@ -137,8 +141,3 @@ REASONS: Final[Sequence[Reason]] = (
     Reason("controller-configs", "configs", "*", LATE),
     Reason("describe-configs", "*", "*", IN_THE_END),
 )
-
-
-def reason_for(row: Mapping[str, Any]) -> str:
-    """Of the first that covers it; empty: nobody knows one."""
-    return next((each.why for each in REASONS if each.covers(row)), "")

@@ -4,22 +4,31 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from benchmarks.falsified.reasons import reason_for
+from benchmarks.falsified.disk_reasons import DISK_REASONS
+from benchmarks.falsified.reasons import REASONS
 
 Row = Mapping[str, Any]
 
 
+def reason_for(row: Row) -> str:
+    """Of the first that covers it; empty: nobody knows one."""
+    reasons = DISK_REASONS if row["teller"] == "disk" else REASONS
+    return next((each.why for each in reasons if each.covers(row)), "")
+
+
 def table(rows: Iterable[Row]) -> Iterator[str]:
-    """A line for each field of each kind of answer: by whom lies are found, and which are not."""
-    grouped: dict[tuple[bool, str, str], list[Row]] = defaultdict(list)
+    """A line for each field of each kind of answer, or of what disks say: by whom lies are found,
+    and which are not."""
+    grouped: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
     for row in rows:
-        grouped[row["observed"], row["f"], row["field"]].append(row)
-    yield "| answer | field | found | by | not found, and why |"
+        grouped[row["teller"], row["f"], row["field"]].append(row)
+    on_disk = all(teller == "disk" for teller, _, _ in grouped)
+    yield f"| {'on disk' if on_disk else 'answer'} | field | found | by | not found, and why |"
     yield "| --- | --- | ---: | --- | --- |"
-    for (observed, f, field), own in sorted(grouped.items()):
-        asked = f"{f} (observer)" if observed else f
+    for (teller, f, field), own in sorted(grouped.items()):
+        told = f"{f} (observer)" if teller == "observer" else f
         found = sum(bool(each["invalid"]) for each in own)
-        yield f"| {asked} | `{field}` | {found}/{len(own)} | {_by(own)} | {_left(own)} |"
+        yield f"| {told} | `{field}` | {found}/{len(own)} | {_by(own)} | {_left(own)} |"
     yield ""
     yield from _sums([each for own in grouped.values() for each in own])
 

@@ -1,15 +1,16 @@
 """What is tried on a run: for each kind of operation, each field of its answers and each way to
 lie, some answers, and all those that one node gives from a moment on. A seed fixes which."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Any, Final
+from typing import Final
 
-from benchmarks.falsified.answers import WHOLE, Place, at, places, with_value
-from benchmarks.falsified.judging import Judged, Judgement, Kind, Replaced
-from benchmarks.falsified.lies import DONE, REFUSED, Change, Retold, changes_of
+from benchmarks.falsified.answers import WHOLE
+from benchmarks.falsified.judging import Judged, Kind, Replaced
+from benchmarks.falsified.lies import DONE, REFUSED, Retold
+from benchmarks.falsified.telling import Lie, Telling, Trial, tellings
 from framework.history.pairing import Operation
 
 ERROR: Final = "(refusal)"
@@ -30,28 +31,8 @@ LASTS: Final = frozenset(
     ("earlier", "absent", "refused", "granted", "+1", "-1", "flipped", "nobody's")
 ) | {"one missing", "one too many", "empty"}
 """Lies that are also told in all that a node answers from a moment on."""
-_MOST_KNOWN: Final = 2_000
-"""Values of a field that others may take: enough to draw from."""
 _MOST_TRIES: Final = 20
 """Answers that are looked at for one in which a change changes something."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lie:
-    """field: as `answers` names it, or `ERROR`; change: its name among `lies`."""
-
-    kind: Kind
-    field: str
-    change: str
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """A lie once, with what came of it. indices: which answers it was told in."""
-
-    lie: Lie
-    indices: Sequence[int]
-    judgement: Judgement
 
 
 def tried(run: Judged, samples: int, seed: int, only: Sequence[str] = ()) -> Iterator[Trial]:
@@ -75,27 +56,12 @@ def _lies(
             chance = Random(f"{seed} {lie}")
             yield from _each(lie, own, samples, chance, _Whole(retold, operations))
             yield from _lasting(lie, own, chance, _Whole(retold, operations))
-    for field, known in sorted(_values(done).items()):
-        if field in ECHOES.get(kind[1], ()):
-            continue
-        changes = {name: each for value in known for name, each in changes_of(value).items()}
-        for name, change in changes.items():
-            lie = Lie(kind, field, name)
+    for telling in tellings(each.result for each in done):
+        if telling.field not in ECHOES.get(kind[1], ()):
+            lie = Lie(kind, telling.field, telling.name)
             chance = Random(f"{seed} {lie}")
-            telling = _Field(field, name, change, known)
-            yield from _each(lie, done, samples, chance, telling)
-            yield from _lasting(lie, done, chance, telling)
-
-
-def _values(operations: Sequence[Operation]) -> Mapping[str, list[Any]]:
-    """Field -> what answers say in it, none twice; not of whole answers."""
-    found: dict[str, dict[str, Any]] = defaultdict(dict)
-    for operation in operations:
-        for field, place in places(operation.result):
-            if field != WHOLE and len(found[field]) < _MOST_KNOWN:
-                value = at(operation.result, place)
-                found[field].setdefault(repr(value), value)
-    return {field: list(values.values()) for field, values in found.items()}
+            yield from _each(lie, done, samples, chance, _Field(telling))
+            yield from _lasting(lie, done, chance, _Field(telling))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,35 +77,12 @@ class _Whole:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """The same answer with another value of a field, at one place or at all of them."""
+    """The same answer but for a field."""
 
-    field: str
-    name: str
-    change: Change
-    known: Sequence[Any]
+    telling: Telling
 
     def __call__(self, operation: Operation, chance: Random, everywhere: bool) -> Operation:
-        answer = operation.result
-        own = [place for field, place in places(answer) if field == self.field]
-        chance.shuffle(own)
-        changed = 0
-        for place in own:
-            try:
-                answer = with_value(answer, place, self._changed(answer, place, chance))
-            except LookupError:
-                continue
-            changed += 1
-            if not everywhere:
-                break
-        if not changed:
-            raise LookupError
-        return replace(operation, result=answer)
-
-    def _changed(self, answer: Any, place: Place, chance: Random) -> Any:
-        value = at(answer, place)
-        if self.name not in changes_of(value):
-            raise LookupError
-        return self.change(value, self.known, chance)
+        return replace(operation, result=self.telling(operation.result, chance, everywhere))
 
 
 def _each(

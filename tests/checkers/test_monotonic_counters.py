@@ -152,6 +152,38 @@ def epoch_that_a_later_process_does_not_know(story: Story) -> None:
     story.disks.vote("c1", 3, 1, leader=1)
 
 
+@PLANTED.violation("c1 has a record of epoch 3 at offset 1 of its log, and left epoch 2")
+def record_of_an_epoch_that_was_not_saved(story: Story) -> None:
+    story.disks.fill(2, 1, "c1")
+    story.disks.fill(3, 1, "c1")
+    story.disks.vote("c1", 2, 1, leader=1)
+
+
+@PLANTED.violation("b1 has a record of epoch 4 at offset 0 of its log, and left epoch 0")
+def broker_that_saved_nothing_of_what_it_followed(story: Story) -> None:
+    story.disks.fill(4, 1, "b1")
+    story.disks.vote("b1", 0, None)
+
+
+def test_a_record_may_be_of_the_epoch_that_was_saved_or_have_been_cut_off() -> None:
+    story = clean()
+    before = clause_of(judged(CHECKER, story), "saved-state").compared
+    story.disks.vote("c1", 1, None)  # nothing is in its log yet
+    story.disks.fill(2, 2, "c1")
+    story.disks.vote("c1", 2, None, leader=2)
+    story.disks.restart("c1")
+    story.disks.fill(3, 1, "c1")
+    story.disks.cut("c1", 2)
+    story.disks.vote("c1", 2, None, leader=2)
+    story.disks.restart("c1")
+    story.disks.fill(4, 1, "c1")
+    story.disks.begin("c1", 9, dropped=True)
+    story.disks.vote("c1", 3, None, leader=2)
+    result = clause_of(judged(CHECKER, story), "saved-state")
+    # Three files beside one of before, and two beside a record.
+    assert (result.verdict, result.compared) == (Verdict.VALID, before + 5)
+
+
 @pytest.mark.parametrize("left", [3, 4])
 def test_leaders_saved_what_they_led(left: int) -> None:
     story = clean()

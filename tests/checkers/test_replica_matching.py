@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -13,9 +14,11 @@ from planted_runs import OTHER, TOPIC, Story, assert_invalid
 
 from checkers.replica_matching import (
     DELETED,
+    ONCE,
     ONE_BATCH,
     ONE_LEADER,
     READ,
+    RISING,
     SAME_BATCHES,
     WATERMARKS,
     ReplicaMatching,
@@ -43,8 +46,17 @@ NOBODYS = "00000000-0000-0000-0000-000000000009"
 IDS = {"b1": 4, "b2": 5, "b3": 6}
 
 
-def write(story: Story, offset: int, epoch: int, *nodes: str, crc: int = 0, long: int = 1) -> None:
-    """A batch on these disks; its content is its offset and epoch, unless `crc` says otherwise."""
+def write(
+    story: Story,
+    offset: int,
+    epoch: int,
+    *nodes: str,
+    crc: int = 0,
+    long: int = 1,
+    sequence: tuple[int, int] | None = None,
+) -> None:
+    """A batch on these disks; its content is its offset and epoch, unless `crc` says otherwise.
+    `sequence`: its producer's id and its number."""
     for node in nodes:
         story.disks.tell(
             PartitionAppended,
@@ -56,8 +68,8 @@ def write(story: Story, offset: int, epoch: int, *nodes: str, crc: int = 0, long
             epoch=epoch,
             crc=crc or 1000 * epoch + offset + 1,
             leading=None,
-            producer_id=None,
-            base_sequence=None,
+            producer_id=None if sequence is None else sequence[0],
+            base_sequence=None if sequence is None else sequence[1],
         )
 
 
@@ -221,12 +233,14 @@ def test_what_is_compared() -> None:
         "deleted": 2,
         "followers-watermarks": 0,
         "epochs-written-down": 0,
+        "epochs-rise": 14,
+        "written-once": 0,
         "one-batch": 11,
         "one-leader": 5,
     }
     assert counts(clean()) == found
     # Two replicas with four batches each from the start on.
-    assert counts(deleted()) == found | {"same-batches": 4}
+    assert counts(deleted()) == found | {"same-batches": 4, "epochs-rise": 10}
 
 
 def lost_power(*again: int) -> Story:
@@ -351,10 +365,21 @@ def test_shares_of_a_run_judge_each_delete_once() -> None:
 # --- planted ------------------------------------------------------------------------------
 
 
+def idempotent(story: Story) -> None:
+    """Its producers are."""
+    story.operations = [
+        replace(each, value={**each.value, "idempotent": True}) if each.f == "produce" else each
+        for each in story.operations
+    ]
+
+
 def whole() -> Story:
     """Its brokers write their high watermarks and leader epochs down."""
     story = written_down()
     marks(story)
+    idempotent(story)
+    for offset in (5, 6):
+        write(story, offset, 1, "b3", sequence=(9, offset))
     return story
 
 
@@ -645,6 +670,54 @@ def other_bytes_below_the_high_watermark(story: Story) -> None:
 @violation("b1 has offsets 5 to 5 of leader epoch 1", "b2 offsets 5 to 5 of leader epoch 2")
 def batch_of_another_epoch_below_the_high_watermark(story: Story) -> None:
     write(story, 5, 2, "b2")
+
+
+@violation("of b2: the batch at offset 2 is of leader epoch 0", "behind one at 1 of 1")
+def batch_of_an_earlier_epoch_on_all_disks_alike(story: Story) -> None:
+    """Nobody writes epochs down beside these logs."""
+    write(story, 1, 1, *REPLICAS)
+
+
+@violation("sequence number 7 of producer 9 is there at offset 6, and again at 7")
+def batch_that_was_sent_once_and_is_there_twice(story: Story) -> None:
+    for offset in (6, 7):
+        write(story, offset, 1, "b1", "b2", crc=77, sequence=(9, 7))
+
+
+def test_other_batches_of_a_producer_are_others() -> None:
+    """Of another number, content, producer or partition; or of none that has an id; or where
+    another one was cut off; in front of the log nothing is asked."""
+    story = clean()
+    for node in ("b1", "b2"):
+        write(story, 6, 1, node, crc=77, sequence=(9, 7))
+        write(story, 7, 1, node, crc=77, sequence=(9, 8))
+        write(story, 8, 1, node, crc=78, sequence=(9, 7))
+        write(story, 9, 1, node, crc=77, sequence=(8, 7))
+        write(story, 10, 1, node, crc=79)
+        write(story, 11, 1, node, crc=79)
+        cut(story, node, 11)
+        write(story, 11, 2, node, crc=77, sequence=(8, 8))
+    assert not accused(story)
+    idempotent(story)
+    assert counts(story)["written-once"] == 10
+    assert_clean(story)
+
+
+def test_in_front_of_a_log_epochs_may_be_of_another_one() -> None:
+    story = deleted()
+    write(story, 0, 3, "b1", "b2")
+    assert RISING.name not in accused(story)
+
+
+def test_hardly_anything_written_need_not_rise_or_be_once() -> None:
+    story = Story()
+    for value in range(2):
+        produce(story, value)
+    idle = {each.name for each in judged(story).clauses if each.verdict is None}
+    assert {RISING.name, ONCE.name} <= idle
+    produce(story, 2)
+    busy = {each.name for each in judged(story).clauses if each.verdict is not None}
+    assert RISING.name in busy
 
 
 @violation("b1 has offsets 4 to 4 of leader epoch 1", "b2 offsets 4 to 5 of leader epoch")
@@ -1123,7 +1196,7 @@ def test_tails_above_the_high_watermark_may_differ() -> None:
 
 def test_who_is_out_of_the_isr_may_hold_anything_of_another_epoch() -> None:
     story = clean()
-    write(story, 5, 0, "b3")
+    write(story, 5, 2, "b3")
     assert_clean(story)
 
 
@@ -1187,7 +1260,7 @@ def test_a_log_whose_beginning_cannot_be_read_hides_no_other() -> None:
     lies(story, "b1", 0, start=9, wrong="its first file is damaged")
     assert_clean(story)
     write(story, 3, 5, "b2")
-    assert accused(story) == {SAME_BATCHES.name}
+    assert accused(story) == {SAME_BATCHES.name, RISING.name}
 
 
 def test_one_replica_is_held_against_none() -> None:
@@ -1410,6 +1483,8 @@ def test_agrees_with_brute_force(logs: dict[str, Log], high: int, isr: set[str])
         for one, other in zip(first, second, strict=False)
     ):
         expected.add(ONE_BATCH.name)
+    if any(one[0] > other[0] for log in logs.values() for one, other in combinations(log, 2)):
+        expected.add(RISING.name)
     assert accused(story) == expected
 
 

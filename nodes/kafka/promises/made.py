@@ -74,6 +74,7 @@ _LOGS: Final = (
         clauses=(
             *of("kafka-log", "one-log"),
             *of("partition-data", "one-value"),
+            *of("replica-matching", "written-once"),
             *of("identity-uniqueness", "producer-ids"),
         ),
     ),
@@ -89,7 +90,8 @@ _LOGS: Final = (
         "what that one has not: an offset and epoch are one batch on all replicas",
         source="KIP-101, KIP-279",
         clauses=(
-            *of("replica-matching", "one-batch", "one-leader", "epochs-written-down"),
+            *of("replica-matching", "one-batch", "one-leader"),
+            *of("replica-matching", "epochs-written-down", "epochs-rise"),
             *of("identity-uniqueness", "batches"),
             *of("metadata-answers", "one-leader"),
         ),
