@@ -41,6 +41,7 @@ SOFTWARE: Final = "what a release supports: nobody changes it, and nothing else 
 NOT_MADE: Final = "the client makes both lists of the same records: no answer differs so"
 GIVES_NONE: Final = "where an answer has no new record, none stands elsewhere"
 IN_THE_END: Final = "configurations are owed in the final reads alone: a cache may be late before"
+OF_QUORUM: Final = "of kraft.version the log has a record of its own kind, which is not held: a gap"
 DONE_ALONE: Final = "its answer says that it was done: the client notes the rest"
 DEALT: Final = "members deal it out among themselves; what no member is given is not delivered"
 TOLD_LATE: Final = "a member tells of it at any time later: it was true before"
@@ -86,6 +87,7 @@ REASONS: Final[Sequence[Reason]] = (
     Reason("describe-node", "high_watermark", "another's", LATE),
     Reason("describe-node", "high_watermark", "+1", SOON),
     Reason("describe-quorum", "high_watermark", "*-1", LATE),
+    Reason("describe-quorum", "high_watermark", "0", LATE),
     Reason("describe-quorum", "high_watermark", "another's", LATE),
     Reason("metadata-log", "high_watermark", "+1", SOON),
     Reason("metadata-log", "high_watermark", "-1", LATE),
@@ -114,6 +116,8 @@ REASONS: Final[Sequence[Reason]] = (
     Reason("features", "features[].highest", "*", SOFTWARE),
     Reason("features", "features[].lowest", "*", SOFTWARE),
     Reason("features", "features[].name", "*", SOFTWARE),
+    Reason("features", "features[].level", "-1", OF_QUORUM),
+    Reason("features", "features[].level", "another's", OF_QUORUM),
     Reason("assignment", "assigned*", "*", DEALT),
     Reason("assignment", "generation", "+1", ONCE),
     Reason("assignment", "generation", "*", TOLD_LATE),
