@@ -161,8 +161,8 @@ LEVELS_MADE: Final = Clause(
 )
 LEVELS_TOLD: Final = Clause(
     name="levels-told",
-    says="Where levels of features may fall, a broker tells the level that the committed log has "
-    "at the offset that it names, and in the end the one that was asked for last",
+    says="A broker tells the level of a feature that the committed log has at the offset that it "
+    "names, and where levels may fall, in the end the one that was asked for last",
     compares="levels that brokers told of features that clients gave others",
     floor=2,
     because="one may be right by chance",
@@ -350,16 +350,24 @@ def _judged(events: RunEvents, log: CommittedLog, wanted: Wanted) -> Mapping[Cla
 def _levels(
     events: RunEvents, log: CommittedLog, wishes: Writes, agreed: bool
 ) -> Mapping[Clause, Judgement]:
-    """Where the system lets them fall, the log says what they are to be."""
+    """The log says what they are, and where the system lets them fall, what they are to be."""
+    rise, fall = _levels_change(events)
+    courses = courses_of(log)
     found: dict[Clause, Judgement] = {}
-    if not unable(events.plan, FEATURE_LEVELS):
+    if rise:
         found[LEVELS] = levels_kept(events.operations, agreed)
-    if not unable(events.plan, LOWERED_LEVELS):
-        courses = courses_of(log)
+    if fall:
         found[LEVELS_MADE] = levels_made(log, courses, wishes)
-        told = levels_told(events.operations, log, courses, wishes, agreed=agreed)
+    if rise or fall:
+        owed = agreed and fall
+        told = levels_told(events.operations, log, courses, wishes, agreed=owed, ends=not fall)
         found[LEVELS_TOLD] = told
     return found
+
+
+def _levels_change(events: RunEvents) -> tuple[bool, bool]:
+    """Whether administrators raise them, and never lower them; whether they do both."""
+    return not unable(events.plan, FEATURE_LEVELS), not unable(events.plan, LOWERED_LEVELS)
 
 
 def _once(events: RunEvents) -> bool:
@@ -438,17 +446,16 @@ def _nothing_moved(
 
 
 def _no_levels(events: RunEvents, wishes: Writes, seen: Mapping[str, Count]) -> Mapping[str, Count]:
-    by_log = (LEVELS_MADE, LEVELS_TOLD)
     if {each.f for each in events.operations}.isdisjoint({FEATURES, UPDATE}):
-        clauses = (LEVELS, *by_log)
+        clauses = (LEVELS, LEVELS_MADE, LEVELS_TOLD)
         return {each.name: "nobody asked for levels of features" for each in clauses}
-    found: dict[str, Count] = {}
-    if unable(events.plan, FEATURE_LEVELS):
-        found[LEVELS.name] = "levels of features may fall"
+    rise, fall = _levels_change(events)
+    found: dict[str, Count] = {} if rise else {LEVELS.name: "levels of features may fall"}
+    not_held = [LEVELS_MADE] * (not fall) + [LEVELS_TOLD] * (not fall and not rise)
+    found |= {each.name: "no level of a feature may fall" for each in not_held}
+    by_log = [each for each in (LEVELS_MADE, LEVELS_TOLD) if each not in not_held]
     granted = sum(wish.operation.ok for own in wishes.values() for wish in own)
-    if unable(events.plan, LOWERED_LEVELS):
-        found |= {each.name: "no level of a feature may fall" for each in by_log}
-    elif why := unshown(events.plan, Change):
+    if why := unshown(events.plan, Change):
         found |= {each.name: why for each in by_log}
     elif granted < LEVELS_MADE.floor:
         few = {each.name: "hardly a level of a feature was granted" for each in by_log}

@@ -27,6 +27,7 @@ from checkers.folds.disk_logs import (
     disk_logs,
 )
 from checkers.folds.node_log import KINDS, ON_DISK, Account, Entry, LogFold, accounts
+from checkers.folds.quorum_views import WHO_VOTES
 from checkers.folds.shown_ends import SHOWS, ShownEnd, shown_ends
 from checkers.folds.told_committed import CommittedEntry, Ledger, told_committed
 from framework.checking.findings import finding, weighed
@@ -500,7 +501,7 @@ class CommittedNeverLost(RunChecker):
         committed_never_lost,
         evidence=(*KINDS, Flushed, Committed, Change, Elected),
         disk=DISK_KINDS,
-        fs=SHOWS,
+        fs=(*SHOWS, WHO_VOTES),
         observations=True,
         nemesis=True,
     )

@@ -1,9 +1,10 @@
 """What nodes tell anybody of their cluster fits together, whoever is asked (D.3, D.6, D.8, D.13,
 D.19).
 
-Judged from the answers to the harness's observer alone, with its marks and its ledger: no node's
-event and no client is asked. An answer holds for some moment between its question and its end;
-answers are compared only where one had ended before the other was asked for.
+Judged from the answers to the harness's observer, with its marks and its ledger, and of the quorum
+from those to clients who ask who votes as well: no node's event is asked. An answer holds for some
+moment between its question and its end; answers are compared only where one had ended before the
+other was asked for.
 
 What is owed is owed in peace: from a run's begin, from when the cluster was seen to settle, or from
 when the system says that it needs no longer to recover, until the next fault. One bad moment of a
@@ -52,10 +53,10 @@ from checkers.folds.observed_quorum import (
     majority_has,
     no_way_back,
     one_leader,
-    quorum_views,
 )
 from checkers.folds.peace import Stretch, owed_in, quiet_times
 from checkers.folds.peace import recovery_ns as recovery_of
+from checkers.folds.quorum_views import WHO_VOTES, quorum_views
 from checkers.folds.roles import BROKER, nodes_by_id
 from checkers.folds.streaks import SHORT
 from checkers.folds.values import quorum_view
@@ -102,7 +103,7 @@ CLAUSES: Final = (
 
 def observed_cluster(events: RunEvents) -> Outcome:
     nodes: Nodes = events.plan.get("nodes") or {}
-    views, lists = list(quorum_views(events.observations)), list(broker_lists(events.observations))
+    views, lists = quorum_views(events), list(broker_lists(events.observations))
     recovery_ns = recovery_of(events.plan)
     quiet = quiet_times(events)
     judgements: dict[Clause, Judgement] = {
@@ -239,7 +240,7 @@ def _silence(node: str, silent: Sequence[Operation]) -> Finding:
 
 def told_so_far(events: RunEvents) -> Outcome:
     nodes: Nodes = events.plan.get("nodes") or {}
-    views, lists = list(quorum_views(events.observations)), list(broker_lists(events.observations))
+    views, lists = quorum_views(events), list(broker_lists(events.observations))
     judgements: dict[Clause, Judgement] = {
         ONE_LEADER: one_leader(views, nodes),
         ALL_VOTE: all_vote(views, events.plan),
@@ -252,13 +253,16 @@ def told_so_far(events: RunEvents) -> Outcome:
 def kept_so_far(over: RunEvents) -> Kept:
     """Who first named the leader of each epoch, and each broker's address."""
     first: dict[object, Operation] = {}
-    for view in quorum_views(over.observations):
+    for view in quorum_views(over):
         if view.leader >= 0:
             first.setdefault(("epoch", view.epoch), view.operation)
     for each in broker_lists(over.observations):
         for number in each.brokers:
             first.setdefault(("broker", number), each.operation)
-    return Kept(observations=[*first.values()])
+    return Kept(
+        operations=[each for each in first.values() if each.f == WHO_VOTES],
+        observations=[each for each in first.values() if each.f != WHO_VOTES],
+    )
 
 
 class ObservedCluster(RunChecker):
@@ -270,5 +274,7 @@ class ObservedCluster(RunChecker):
     requires = frozenset({NODE_ANSWERS})
     clauses = CLAUSES
     live = (ONE_LEADER, ALL_VOTE, ONE_ADDRESS)
-    check_run = RunCheck(observed_cluster, observations=True, nemesis=True, faults=True)
-    so_far = SoFar(RunCheck(told_so_far, fs=(), observations=True), kept_so_far)
+    check_run = RunCheck(
+        observed_cluster, fs=(WHO_VOTES,), observations=True, nemesis=True, faults=True
+    )
+    so_far = SoFar(RunCheck(told_so_far, fs=(WHO_VOTES,), observations=True), kept_so_far)

@@ -4,6 +4,9 @@ The committed log names the voters, from its disks: each record of that kind is 
 before it, against the requests of clients, and against what leaders told of who votes. A set is in
 force in a log as soon as it stands there: a leader may tell of one that is never committed, but of
 none that it has no record of.
+
+Where voters are and who follows without a vote is held against other such answers, and the plan:
+disks are not asked of it.
 """
 
 from bisect import bisect_right
@@ -15,6 +18,8 @@ from typing import Final
 
 from checkers.folds.disk_logs import DISK_KINDS, CommittedOnDisks, committed_on_disks
 from checkers.folds.explained import NEVER, Explained, Made, Request, explained
+from checkers.folds.observed import Judgement
+from checkers.folds.told_voters import FOLLOWS, PLACES, followers_told, places_told
 from checkers.folds.values import asked_voter, voters_view
 from checkers.folds.voter_sets import (
     Change,
@@ -110,7 +115,8 @@ SNAPSHOTS: Final = Clause(
     sources=(DISKS,),
     blind="snapshots that are gone",
 )
-CLAUSES: Final = (RECORDED, ASKED, ORDER, ONE, TOLD, ELECTED, SNAPSHOTS)
+BY_DISKS: Final = (RECORDED, ASKED, ORDER, ONE, TOLD, ELECTED, SNAPSHOTS)
+CLAUSES: Final = (*BY_DISKS, PLACES, FOLLOWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +147,14 @@ class Run:
 
 def voter_changes(events: RunEvents) -> Outcome:
     run = _run(events)
+    judged: dict[Clause, Judgement] = {
+        PLACES: places_told(run.reads),
+        FOLLOWS: followers_told(run.reads, events.plan),
+    }
+    told = {clause.name: count for clause, (count, _) in judged.items()}
+    by_word = [each for _, found in judged.values() for each in found]
     if run.sets.why:  # what is on disks cannot be held against anything
-        return weighed(dict.fromkeys([each.name for each in CLAUSES], 0), [])
+        return weighed({**dict.fromkeys([each.name for each in BY_DISKS], 0), **told}, by_word)
     findings = [*_not_recorded(run), *_not_asked(run)]
     order = explained(_dated(run), [each.request for each in run.asked])
     if not findings and order.whole is False:
@@ -154,6 +166,7 @@ def voter_changes(events: RunEvents) -> Outcome:
         if each.voters is not None and each.end_offset <= run.left.end
     ]
     findings += [
+        *by_word,
         *_many_at_once(run.sets),
         *_wrongly_told(run),
         *(wrong for each in elections for wrong in _elected(each, run.sets)),
@@ -167,6 +180,7 @@ def voter_changes(events: RunEvents) -> Outcome:
         TOLD.name: len(run.reads),
         ELECTED.name: ELECTED.count(len(elections), _one_leader(elections)),
         SNAPSHOTS.name: len(snapshots),
+        **told,
     }
     return weighed(counts, findings, {"changes": len(run.made), "elections": len(elections)})
 

@@ -43,8 +43,9 @@ LEADS_NO_MORE: Final = "what a broker leads no more it leaves out, and who leads
 BOUNDS: Final = "clients know only bounds of it"
 SOFTWARE: Final = "what a release supports: nobody changes it, and nothing else tells it"
 NOT_MADE: Final = "the client makes both lists of the same records: no answer differs so"
+GIVES_NONE: Final = "where an answer has no new record, none stands elsewhere"
 IN_THE_END: Final = "configurations are owed in the final reads alone: a cache may be late before"
-FIRST_TOLD: Final = "nobody told a level before, and where none falls the log is not asked: a gap"
+OF_QUORUM: Final = "of kraft.version the log has a record of its own kind, which is not held: a gap"
 DONE_ALONE: Final = "its answer says that it was done: the client notes the rest"
 DEALT: Final = "members deal it out among themselves; what no member is given is not delivered"
 TOLD_LATE: Final = "a member tells of it at any time later: it was true before"
@@ -52,9 +53,6 @@ OF_OTHERS: Final = "an id of another group: members of one group are told apart 
 IN_ROUNDS: Final = (
     "groups are owed in the end, to all brokers' lists together, in one of two rounds"
 )
-FOLLOWERS: Final = "no rule holds who is said to follow without a vote: a gap"
-ADDRESSES: Final = "no rule holds where voters are said to be: a gap"
-UNHELD: Final = "what the observer is told of it is held, not what clients are: a gap"
 ITS_OWN: Final = "at a consumer's first or last poll there: no other one tells where it stood"
 BETWEEN: Final = "so it is between two records that are written together; what lasts is found"
 REASONS: Final[Sequence[Reason]] = (
@@ -93,10 +91,12 @@ REASONS: Final[Sequence[Reason]] = (
     Reason("describe-node", "high_watermark", "another's", LATE),
     Reason("describe-node", "high_watermark", "+1", SOON),
     Reason("describe-quorum", "high_watermark", "*-1", LATE),
+    Reason("describe-quorum", "high_watermark", "0", LATE),
     Reason("describe-quorum", "high_watermark", "another's", LATE),
-    Reason("metadata-log", "high_watermark", "*1", LATE),
-    Reason("metadata-log", "high_watermark", "0", LATE),
+    Reason("metadata-log", "high_watermark", "+1", SOON),
+    Reason("metadata-log", "high_watermark", "-1", LATE),
     Reason("metadata-log", "leader_epoch", "*", ONCE),
+    Reason("metadata-log", "begin", "*1", GIVES_NONE),
     Reason("metadata-log", "crcs", "*", NOT_MADE),
     Reason("metadata-log", "epochs", "*", NOT_MADE),
     Reason("describe-quorum", "voters", "*empty", "who tells of no voter tells nothing wrong"),
@@ -120,7 +120,8 @@ REASONS: Final[Sequence[Reason]] = (
     Reason("features", "features[].highest", "*", SOFTWARE),
     Reason("features", "features[].lowest", "*", SOFTWARE),
     Reason("features", "features[].name", "*", SOFTWARE),
-    Reason("features", "features[].level", "0", FIRST_TOLD),
+    Reason("features", "features[].level", "-1", OF_QUORUM),
+    Reason("features", "features[].level", "another's", OF_QUORUM),
     Reason("assignment", "assigned*", "*", DEALT),
     Reason("assignment", "generation", "+1", ONCE),
     Reason("assignment", "generation", "*", TOLD_LATE),
@@ -131,11 +132,7 @@ REASONS: Final[Sequence[Reason]] = (
     Reason("assignment", "id", "another's", OF_OTHERS),
     Reason("groups", "groups[].1", "*", ONCE),
     Reason("groups", "groups*", "*", IN_ROUNDS),
-    Reason("describe-voters", "leader_epoch", "*", UNHELD),
-    Reason("describe-voters", "voters[].addresses*", "*", ADDRESSES),
-    Reason("describe-voters", "observers*", "*", FOLLOWERS),
-    Reason("describe-voters", "high_watermark", "*", UNHELD),
-    Reason("describe-voters", "log_end", "*", UNHELD),
+    Reason("describe-voters", "leader_epoch", "+1", ONCE),
     Reason("poll", "[].1{}", "empty", ITS_OWN),
     Reason("txn", "[].1{}", "empty", ITS_OWN),
     Reason("controller-configs", "configs", "*", LATE),

@@ -1,5 +1,5 @@
-"""Levels of features that rise and fall (KIP-584): what the log made of what was asked for, and
-what brokers tell of that.
+"""Levels of features by the log (KIP-584): what it made of what was asked for where they rise and
+fall, and what brokers tell of them.
 
 A feature's level is a register, as a configuration's setting is (`configured`); 0: none. The
 records before any broker is registered are how the cluster began.
@@ -118,10 +118,12 @@ def levels_told(
     wishes: Writes,
     *,
     agreed: bool,
+    ends: bool,
 ) -> Judged:
     """How many levels brokers told of what clients had asked to change; and what they told
     otherwise than the log has it, as of the offset that they named, and in the end, once the
-    cluster has settled (`agreed`), otherwise than was asked for last."""
+    cluster has settled (`agreed`), otherwise than was asked for last. `ends`: the offset that a
+    broker names may be the one behind all that it knows."""
     compared, found = 0, list[Finding]()
     for read in level_answers(operations):
         epoch = features(read)["epoch"]
@@ -134,7 +136,7 @@ def levels_told(
             if course is None:
                 continue
             who = f"{read.node or 'a broker'} {says}, operation {read.index}"
-            if level != course.at(epoch):
+            if level not in {course.at(epoch), course.at(epoch - ends)}:
                 message = f"{who}, and the log has {course.at(epoch)} at offset {epoch}"
                 records = [record for record, _ in course.sets]
                 found.append(finding(message, [read], records))

@@ -16,8 +16,9 @@ from typing import Final
 from checkers.folds.observations import OWN_VIEW
 from checkers.folds.observed import ANSWERS, Judgement, ended_ns, wrong_streaks
 from checkers.folds.observed_brokers import Patience
-from checkers.folds.observed_quorum import NOT_FIXED, View, of_itself
+from checkers.folds.observed_quorum import NOT_FIXED, of_itself
 from checkers.folds.peace import Quiet, Upset
+from checkers.folds.quorum_views import View
 from checkers.folds.roles import CONTROLLER, ids_in
 from checkers.folds.values import controllers_view
 from framework.checking.findings import finding

@@ -1,4 +1,5 @@
-"""What nodes tell anybody of the quorum that they form (D.3, D.6, D.8)."""
+"""What nodes tell anybody of the quorum that they form (D.3, D.6, D.8): the harness's observer, or
+clients."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -7,18 +8,18 @@ from itertools import groupby
 from typing import Final
 
 from checkers.folds.lives import Lives
-from checkers.folds.observations import OWN_VIEW, VIEWS
+from checkers.folds.observations import VIEWS
 from checkers.folds.observed import ANSWERS, Judgement, Nodes, answered, asked_ns, ended_ns, span_ns
 from checkers.folds.peace import Quiet, fencing_ns
+from checkers.folds.quorum_views import View
 from checkers.folds.roles import CONTROLLER, ids_in
 from checkers.folds.sweeps import falls
-from checkers.folds.values import log_ends, quorum_view
 from framework.checking.findings import finding
 from framework.evidence.run_events import RunEvents, voters
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.plugins.capabilities import VOTER_CHANGES
-from framework.plugins.checker import LEDGER, Clause, Count, Finding
+from framework.plugins.checker import CLIENTS, LEDGER, Clause, Count, Finding
 
 ONE_LEADER: Final = Clause(
     name="one-leader",
@@ -26,7 +27,7 @@ ONE_LEADER: Final = Clause(
     compares="answers that name the leader of an epoch which another node had named",
     floor=6,
     because="two rounds of three nodes, the fewest that can disagree and still work",
-    sources=(LEDGER,),
+    sources=(CLIENTS, LEDGER),
     blind="an epoch that was over before anybody was asked; two that lead, and say the same of "
     "one; whether who leads is a voter",
 )
@@ -36,18 +37,18 @@ ALL_VOTE: Final = Clause(
     compares="answers of leaders that tell of voters, held against the plan",
     floor=4,
     because="a leader tells it in each round, through several nodes; four are two rounds",
-    sources=(LEDGER,),
+    sources=(CLIENTS, LEDGER),
     blind="leaders that tell of no voter at all; where voters come and go (there it is "
     "voter-changes' question, of what clients were told)",
 )
 NO_WAY_BACK: Final = Clause(
     name="no-way-back",
     says="Neither the leader epoch nor the high watermark that a process tells goes back; nor does "
-    "that of a leader in its epoch",
+    "that of a leader in its epoch, nor the end of its log",
     compares="answers of a process, or of a leader in its epoch, after another one of its own",
     floor=6,
     because="two answers each of three nodes after their first; a run of 10 s has more",
-    sources=(LEDGER,),
+    sources=(CLIENTS, LEDGER),
     blind="what goes back and forth between two questions; a restart that the harness did not make",
 )
 COMMITTED_KEPT: Final = Clause(
@@ -56,7 +57,7 @@ COMMITTED_KEPT: Final = Clause(
     compares="answers of leaders about their log, after a high watermark was told",
     floor=4,
     because="a leader tells it in each round, of itself and through others; four are two rounds",
-    sources=(LEDGER,),
+    sources=(CLIENTS, LEDGER),
     blind="records that were exchanged for others: lengths of logs are compared; a leader that "
     "does not tell of its own log",
 )
@@ -87,50 +88,6 @@ ASKED: Final = 3
 ONE_NODE: Final = "the cluster is one node"
 NOT_FIXED: Final = "who votes may change, or the plan does not say who does"
 NOBODY_DEPOSED: Final = "nobody who had led was asked after a later epoch was told of"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
-    """The quorum by an answer. `leader`: -1, there is none. `end`: of the leader's log; None: not
-    told. `voters`: as it names them, maybe one twice; empty: it names none. `held`: how far a
-    majority of them may have the log; None: as far as you like, by what it does not know."""
-
-    operation: Operation
-    leader: int
-    epoch: int
-    high_watermark: int
-    end: int | None
-    voters: Sequence[int] = ()
-    held: int | None = None
-
-    def __str__(self) -> str:
-        return (
-            f"leader {self.leader} in epoch {self.epoch}, high watermark {self.high_watermark}, by "
-            f"{self.operation.node} (operation {self.operation.index})"
-        )
-
-
-def quorum_views(observations: Iterable[Operation]) -> Iterator[View]:
-    for each in observations:
-        if each.ok and each.f in VIEWS:
-            reported = quorum_view(each)
-            end = log_ends(reported).get(reported["leader"], -1)
-            yield View(
-                operation=each,
-                leader=reported["leader"],
-                epoch=reported["leader_epoch"],
-                high_watermark=reported["high_watermark"],
-                end=end if end >= 0 else None,
-                voters=[number for number, _ in reported.get("voters") or ()],
-                held=_held([end for _, end in reported.get("voters") or ()]),
-            )
-
-
-def _held(ends: Sequence[int]) -> int | None:
-    """Up to where a majority has the log; who is not known to have less (-1) may have all."""
-    known = sorted((each for each in ends if each >= 0), reverse=True)
-    last_needed = len(ends) // 2 - (len(ends) - len(known))
-    return known[last_needed] if known and last_needed >= 0 else None
 
 
 def one_leader(views: Iterable[View], nodes: Nodes) -> Judgement:
@@ -183,17 +140,8 @@ class Reading:
 def no_way_back(views: Iterable[View], lives: Lives) -> Judgement:
     groups: dict[tuple[object, str], list[Reading]] = defaultdict(list)
     for view in views:
-        operation = view.operation
-        life: tuple[object, int] | None = (view.leader, view.epoch)
-        who = f"leader {view.leader} in epoch {view.epoch}"
-        if operation.f == OWN_VIEW:
-            life, who = lives.of(operation), f"{operation.node}, though it was not restarted"
-            if life is None:
-                continue
-            groups[life, f"the leader epoch of {who}"].append(Reading(operation, view.epoch, view))
-        if view.high_watermark >= 0:
-            reading = Reading(operation, view.high_watermark, view)
-            groups[life, f"the high watermark of {who}"].append(reading)
+        for of_whom, what, value in _told(view, lives):
+            groups[of_whom, what].append(Reading(view.operation, value, view))
     findings = [
         finding(
             f"{what}, went back: {before.view}; then {after.view}",
@@ -204,6 +152,23 @@ def no_way_back(views: Iterable[View], lives: Lives) -> Judgement:
         for before, after in falls(own)
     ]
     return sum(len(own) - 1 for own in groups.values()), findings
+
+
+def _told(view: View, lives: Lives) -> Iterator[tuple[object, str, int]]:
+    """Numbers that do not go back: whose, what they are, and how high."""
+    life = lives.of(view.operation) if view.its_own else None
+    if life is not None:
+        process = f"{view.operation.node}, though it was not restarted"
+        yield life, f"the leader epoch of {process}", view.epoch
+        if view.high_watermark >= 0:
+            yield life, f"the high watermark of {process}", view.high_watermark
+    if view.of_leader:
+        leader = f"leader {view.leader} in epoch {view.epoch}"
+        led = view.leader, view.epoch
+        if view.high_watermark >= 0:
+            yield led, f"the high watermark of {leader}", view.high_watermark
+        if view.end is not None:
+            yield led, f"the end of the log of {leader}", view.end
 
 
 def committed_kept(views: Sequence[View]) -> Judgement:

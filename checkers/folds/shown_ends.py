@@ -14,9 +14,11 @@ knew before, and may have begun with little (Raft, section 8).
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from checkers.folds.disk_logs import CommittedOnDisks
+from checkers.folds.quorum_views import NEW_RECORDS, WHO_VOTES
 from checkers.folds.values import log_ends, quorum_view
 from framework.evidence.run_events import RunEvents
 from framework.history.event import Recorded
@@ -25,8 +27,8 @@ from framework.history.pairing import Operation
 SHOWS: Final = ("describe", "follow")
 """Operations of clients whose answers say where in the log they were read."""
 QUORUM: Final = "describe-quorum"
-TELLS: Final = ("describe-node", QUORUM, "metadata-log")
-"""Questions of observers that are answered with a high watermark."""
+TELLS: Final = ("describe-node", QUORUM, NEW_RECORDS, WHO_VOTES)
+"""Questions of observers, and the last one of clients, that are answered with a high watermark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ def _ends(events: RunEvents) -> Iterator[ShownEnd]:
             # A leader knows what is committed once a record of its own epoch is.
             epoch = _number(each.ext, "epoch")
             yield ShownEnd(end, epoch, epoch, each)
-    for each in events.observations:
+    for each in chain(events.observations, events.operations):
         if each.ok and each.f in TELLS and (end := _number(each.result, "high_watermark")):
             # It may be what the node knew before this epoch: of which epoch the last of it is?
             yield ShownEnd(end, _number(each.result, "leader_epoch"), None, each)

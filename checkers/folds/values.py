@@ -171,9 +171,17 @@ class QuorumView(TypedDict):
     voters: NotRequired[Sequence[tuple[ReplicaId, Offset]] | None]
 
 
+class ListenerAddress(TypedDict):
+    host: str
+    port: int
+
+
 class Voter(TypedDict):
+    """`addresses`: where others find it, where that is told."""
+
     id: ReplicaId
     directory: str
+    addresses: NotRequired[Sequence[ListenerAddress]]
 
 
 class VotersView(TypedDict):
@@ -192,6 +200,7 @@ class LogPart(TypedDict):
     was given before is none of this leader's."""
 
     leader_epoch: LeaderEpoch
+    high_watermark: NotRequired[Offset]
     begin: Offset
     epochs: Sequence[LeaderEpoch]
     crcs: Sequence[int]

@@ -17,7 +17,7 @@ from planted_runs import OTHER, TOPIC, Story, assert_invalid, assert_valid, show
 from checkers.asked_is_made import AskedIsMade, asked_is_made
 from framework.checking.keyed import outcome_row
 from framework.checking.results import CheckerResult, checker_result
-from framework.evidence.changes import Change, EligibleForgotten, VotersNamed
+from framework.evidence.changes import Change, EligibleForgotten, FeatureSet, VotersNamed
 from framework.evidence.kinds import Evidence
 from framework.history.event import CompletionType
 from framework.history.pairing import Operation
@@ -458,25 +458,25 @@ FALL = ["evidence:applied", "lowered-feature-levels"]
 
 def leveled() -> LogStory:
     """A level is raised, which one broker tells late; what is refused or tried changes nothing.
-    None falls by what the system promises."""
+    None falls by what the system promises; the log does not reach so far that it told."""
 
     def during(story: LogStory) -> None:
-        shows_level(story, None, 1)
-        shows_level(story, 1, 3)
+        shows_level(story, None, 1001)
+        shows_level(story, 1, 1003)
         raises(story, 3, type="fail", error="INVALID_UPDATE_VERSION")
         raises(story, 3, dry=True)
         raises(story, 3, type="info", error="CLIENT_TIMED_OUT")
         raises(story, 2)
         raises(story, 2)
-        shows_level(story, 2, 7, other=1)
-        shows_level(story, 1, 6, other=1)
-        shows_level(story, 1, 5, other=1)
+        shows_level(story, 2, 1007, other=1)
+        shows_level(story, 1, 1006, other=1)
+        shows_level(story, 1, 1005, other=1)
         shows_level(story, None, -1)  # who knows nothing of the log yet
 
     story = clean(during)
     story.plan = {**story.plan, "capabilities": ONLY_RISE}
-    shows_level(story, 2, 8, other=1)
-    shows_level(story, 2, 8, other=1)
+    shows_level(story, 2, 1008, other=1)
+    shows_level(story, 2, 1008, other=1)
     return story
 
 
@@ -637,9 +637,68 @@ def test_a_broker_may_stay_behind_where_the_cluster_never_settled() -> None:
     assert not asked_is_made(replace(story.run_events(), nemesis=[])).findings
 
 
-def test_levels_that_only_rise_are_not_held_against_the_log() -> None:
+def test_levels_that_only_rise_are_not_held_against_what_was_asked_for() -> None:
+    assert why_none(leveled(), "levels-made") == "no level of a feature may fall"
+
+
+def test_where_no_level_changes_none_is_held_against_the_log() -> None:
+    story = leveled()
+    story.plan = {**story.plan, "capabilities": ["evidence:applied"]}
     for clause in ("levels-made", "levels-told"):
-        assert why_none(leveled(), clause) == "no level of a feature may fall"
+        assert why_none(story, clause) == "no level of a feature may fall"
+    assert why_none(story, "levels") == "levels of features may fall"
+
+
+def risen() -> LogStory:
+    """By a system whose levels only rise. The cluster begins with g at 1, of which nobody tells
+    before it has risen."""
+
+    def during(story: LogStory) -> None:
+        raised(story, 2)
+        raised(story, 3)
+        story.brokers(5)
+
+    def begun_low(story: LogStory) -> None:
+        story.feature("g", 1)
+        story.brokers(4)
+
+    story = clean(during, begins=begun_low)
+    story.plan = {**story.plan, "capabilities": ONLY_RISE}
+    return story
+
+
+def rises_at(story: LogStory, level: int) -> int:
+    """The offset at which the log sets g to it."""
+    sets = [each for each in story.run_events().of(FeatureSet) if each.level == level]
+    return sets[0].offset
+
+
+def test_levels_that_only_rise_are_told_as_the_log_has_them() -> None:
+    """By the offset of the last record that is known, or the end of what is."""
+    story = risen()
+    for level in (2, 3):
+        at = rises_at(story, level)
+        shows_level(story, level - 1, at, "g")
+        shows_level(story, level, at, "g")
+        shows_level(story, level, at + 1, "g")
+    outcome = asked_is_made(story.run_events())
+    assert [each for each in outcome.findings if each.clause == "levels-told"] == []
+    assert outcome.clauses["levels-told"] == 2 + 6
+
+
+@PLANTED.violation("tells level 1 of g", "the log has 2 at offset", on=risen)
+def a_level_of_which_nobody_told_before_is_that_of_the_past(story: LogStory) -> None:
+    shows_level(story, 1, rises_at(story, 2) + 1, "g")
+
+
+@PLANTED.violation("leaves out g", "the log has 1 at offset 1", on=risen)
+def a_feature_of_which_nobody_told_before_is_left_out(story: LogStory) -> None:
+    story.op("features", None, None, levels_at(1, other=None))
+
+
+@PLANTED.violation("tells level 3 of g", "the log has 2 at offset", on=risen)
+def a_level_is_told_before_the_log_has_it(story: LogStory) -> None:
+    shows_level(story, 3, rises_at(story, 3) - 1, "g")
 
 
 def test_levels_of_a_system_that_shows_no_log_are_not_held_against_it() -> None:
@@ -949,14 +1008,14 @@ def test_changes_that_the_log_does_not_tell_are_unknown(during: Callable[[LogSto
     assert (changes_.verdict, changes_.compared) == (Verdict.UNKNOWN, 0)
 
 
-@PLANTED.violation("f is at level 1", "as of 9", "at 2", "as of 8", on=leveled)
+@PLANTED.violation("f is at level 1", "as of 1009", "at 2", "as of 1008", on=leveled)
 def a_level_that_falls(story: Story) -> None:
-    shows_level(story, 1, 9)
+    shows_level(story, 1, 1009)
 
 
-@PLANTED.violation("f is at level 3", "as of 8", "at 2", on=leveled)
+@PLANTED.violation("f is at level 3", "as of 1008", "at 2", on=leveled)
 def two_levels_at_one_place_of_the_log(story: Story) -> None:
-    shows_level(story, 3, 8)
+    shows_level(story, 3, 1008)
 
 
 @PLANTED.violation("f was granted level 1", "after 2", on=leveled)
@@ -967,18 +1026,18 @@ def a_level_that_is_lowered(story: Story) -> None:
 @PLANTED.violation("f was granted level 2", "at 1 in the end", on=leveled)
 def a_level_that_is_forgotten(story: Story) -> None:
     """By one that tells as of an earlier place."""
-    shows_level(story, 1, 4)
+    shows_level(story, 1, 1004)
 
 
 @PLANTED.violation("f was granted level 2", "at 0 in the end", on=leveled)
 def a_level_that_was_granted_and_is_left_out(story: Story) -> None:
-    story.op("features", None, None, levels_at(4, other=1))
+    story.op("features", None, None, levels_at(1004, other=1))
 
 
 @PLANTED.violation("feature other is at level 0", "and at 1", on=leveled)
 def a_level_that_is_left_out_of_a_later_answer(story: Story) -> None:
     """Nobody had asked for it."""
-    shows_level(story, 2, 9)
+    shows_level(story, 2, 1009)
 
 
 def levels_in(plant: Callable[[LogStory], None]) -> list[str]:
@@ -1001,21 +1060,21 @@ def only_tried(story: LogStory) -> None:
 
 
 def of_another(story: LogStory) -> None:
-    shows_level(story, 2, 3)
-    shows_level(story, 2, 4, other=1)
+    shows_level(story, 2, 1003)
+    shows_level(story, 2, 1004, other=1)
     raises(story, 2)
 
 
 def told_late(story: LogStory) -> None:
     raises(story, 2)
-    shows_level(story, 1, 4)
+    shows_level(story, 1, 1004)
 
 
 def left_out_before(story: LogStory) -> None:
     """Who is behind names no feature that had no level there."""
-    shows_level(story, 2, 4)
-    shows_level(story, 1, 3, other=None)
-    story.op("features", None, None, levels_at(2))
+    shows_level(story, 2, 1004)
+    shows_level(story, 1, 1003, other=None)
+    story.op("features", None, None, levels_at(1002))
 
 
 @pytest.mark.parametrize("plant", [at_once, only_tried, of_another, told_late, left_out_before])
@@ -1028,14 +1087,14 @@ def test_levels_that_nobody_tells_are_unknown(count: int) -> None:
     story = clean(lambda story: None)
     raises(story, 2)
     for _ in range(count):
-        shows_level(story, 2, 3)
+        shows_level(story, 2, 1003)
     levels = clause_of(judged(story), "levels")
     assert (levels.verdict, levels.compared) == (Verdict.UNKNOWN, 0)
 
 
 def test_before_the_cluster_has_settled_a_broker_may_lag() -> None:
     story = leveled()
-    shows_level(story, 1, 4)
+    shows_level(story, 1, 1004)
     events = story.run_events()
     unsettled = replace(events, nemesis=[])
     assert len(asked_is_made(events).findings) == 1

@@ -1,5 +1,5 @@
-"""What nodes tell the harness's observer fits together. No node writes an event here, and no client
-asks for anything."""
+"""What nodes tell the harness's observer fits together, and what they tell of the quorum to clients
+who ask who votes. No node writes an event here, and no client asks for anything else."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -14,10 +14,17 @@ from judging import clause_of, judged
 from planted_runs import NODES, OTHER, TOPIC, Story
 
 from checkers.folds.observed_controllers import CONTROLLERS, CONTROLLERS_TOLD, NOBODY_ASKED
-from checkers.observed_cluster import CLAUSES, HEARD, ObservedCluster, observed_cluster
+from checkers.observed_cluster import (
+    CLAUSES,
+    HEARD,
+    ObservedCluster,
+    kept_so_far,
+    observed_cluster,
+)
 from framework.checking.keyed import outcome_row
 from framework.checking.live import clauses_so_far
-from framework.plugins.checker import LEDGER
+from framework.history.pairing import Operation
+from framework.plugins.checker import CLIENTS, LEDGER
 from framework.plugins.outcomes import CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST
 from framework.verdict import Verdict
 from tests.cases import cases
@@ -47,6 +54,21 @@ class Asked(Story):
         ends = [[voter, self.end] for voter in VOTERS]
         ends[reported["leader"] - 1][1] = self.end if end is None else end
         return self.ask(node, "describe-quorum", {**reported, "voters": ends})
+
+    def to_a_client(self, *, end: int | None = None, **view: Any) -> Any:
+        """Who votes, by the controller that leads, and how far its log is."""
+        told = self._view(**view)
+        voters = [{"id": each, "directory": f"d{each}"} for each in VOTERS]
+        ends = {"log_end": self.end if end is None else end}
+        answer = {**told, **ends, "voters": voters, "observers": [*BROKERS.values()]}
+        return self.op("describe-voters", None, None, answer, node=f"c{told['leader']}")
+
+    def records(self, node: str, **view: Any) -> Any:
+        """What is new in the log, of which nothing is given, by who leads."""
+        told = self._view(**view)
+        told.pop("leader")
+        answer = {**told, "begin": 0, "epochs": [], "crcs": []}
+        return self.ask(node, "metadata-log", answer)
 
     def _view(self, **view: Any) -> dict[str, Any]:
         named = {"leader": self.leader, "leader_epoch": self.epoch, "high_watermark": self.end}
@@ -92,6 +114,9 @@ class Asked(Story):
                 self.silence(node, CONNECTION_FAILED)
                 continue
             self.node(node)
+            if node == f"c{self.leader}":
+                self.records(node)
+                self.to_a_client()
             if node not in BROKERS:
                 self.controllers(node)
             else:
@@ -278,6 +303,56 @@ def a_high_watermark_goes_back(story: Asked) -> None:
 @PLANTED.violation("the high watermark of leader 2 in epoch 2, went back")
 def a_leaders_high_watermark_goes_back(story: Asked) -> None:
     story.quorum("b1", high_watermark=4)
+
+
+@PLANTED.violation("the end of the log of leader 2 in epoch 2, went back")
+def the_end_of_a_leaders_log_goes_back(story: Asked) -> None:
+    story.end += 5
+    story.quorum("b1", high_watermark=4, end=story.end)
+    story.quorum("b2", high_watermark=4, end=story.end - 1)
+
+
+@PLANTED.violation("the high watermark of leader 2 in epoch 2, went back", "by c2 (operation")
+def a_client_is_told_that_less_is_committed(story: Asked) -> None:
+    story.to_a_client(high_watermark=4)
+
+
+@PLANTED.violation("the end of the log of leader 2 in epoch 2, went back", "by c2 (operation")
+def a_client_is_told_that_the_log_is_longer_than_it_is(story: Asked) -> None:
+    story.to_a_client(end=story.end + 1)
+    story.quorum("b1")
+
+
+@PLANTED.violation("the log of leader 2 in epoch 2 ends at 0", "below what had been told")
+def a_client_is_told_of_a_log_without_anything(story: Asked) -> None:
+    story.to_a_client(high_watermark=-1, end=0)
+
+
+@PLANTED.violation("epoch 2 of the quorum has two leaders", "leader 2", "leader 3", "by c3")
+def a_client_is_told_of_another_leader(story: Asked) -> None:
+    story.to_a_client(leader=3)
+
+
+@PLANTED.violation("the leader epoch of c2, though it was not restarted, went back")
+def a_client_is_told_of_an_epoch_before_it_begins(story: Asked) -> None:
+    story.to_a_client(leader_epoch=3)
+    story.node("c2")
+
+
+@PLANTED.violation("epoch 2 of the quorum has two leaders", "leader 2", "leader 3", "by c3")
+def another_gives_records_as_a_leader(story: Asked) -> None:
+    story.records("c3")
+
+
+@PLANTED.violation("the high watermark of c2, though it was not restarted, went back")
+def records_come_with_a_high_watermark_of_the_past(story: Asked) -> None:
+    story.records("c2", high_watermark=4)
+
+
+@PLANTED.violation("the leader epoch of c2, though it was not restarted, went back")
+def records_come_in_an_epoch_before_it_begins(story: Asked) -> None:
+    story.records("c2", leader_epoch=3)
+    story.node("c2")
 
 
 @PLANTED.violation("the log of leader 3 in epoch 3 ends at 9", "below what had been told")
@@ -976,10 +1051,12 @@ def test_every_clause_of_a_clean_run_is_valid() -> None:
     assert result.figures["unanswered"] > 0
 
 
-def test_findings_are_the_harness_s_own() -> None:
+def test_findings_are_the_harness_s_own_but_where_clients_are_told_as_well() -> None:
+    of_the_quorum = {"one-leader", "no-way-back", "committed-kept"}
     for planted in PLANTED.values():
         for found in judged(CHECKER, planted.story()).findings:
-            assert tuple(found.contracts) == (LEDGER,), found
+            told = {LEDGER, CLIENTS} if found.clause in of_the_quorum else {LEDGER}
+            assert set(found.contracts) <= told, found
 
 
 # --- what looks like it and is not --------------------------------------------------------
@@ -1277,7 +1354,7 @@ def test_look_alikes_are_valid(happens: Callable[[Asked], None]) -> None:
 
 def test_answers_that_overlap_are_in_no_order() -> None:
     story = Asked()
-    story.quorum("b1", high_watermark=9)
+    story.quorum("b1", high_watermark=9, end=9)
     late = story.invoke("describe-quorum", None, node="b2")
     story.quorum("b1")
     ends = [[voter, 9] for voter in VOTERS]
@@ -1383,7 +1460,7 @@ def test_what_is_counted_is_what_could_differ() -> None:
     assert counts == {
         "all-vote": 2,
         "one-leader": 3,  # c2, b1 and b2 after c1
-        "no-way-back": 5,  # epochs and high watermarks of c1 and c2, and of the leader
+        "no-way-back": 6,  # epochs and watermarks of c1 and c2; the leader's, and its end
         "committed-kept": 2,
         "majority-has": 2,
         "let-go": 0,  # nobody was deposed
@@ -1896,6 +1973,16 @@ def test_two_leaders_another_voter_and_two_addresses_are_found_while_a_run_goes_
     assert broken == {"one-leader", "all-vote", "one-address"}
 
 
+def test_what_is_kept_while_a_run_goes_on_is_of_its_kind() -> None:
+    story = Asked()
+    to_client, named = story.to_a_client(), story.node("c1", leader_epoch=2)
+    listed = story.brokers("b1")
+    story.to_a_client()
+    kept = kept_so_far(story.run_events())
+    assert [each.index for each in kept.operations] == [to_client.index]
+    assert {each.index for each in kept.observations} == {named.index, listed.index}
+
+
 def test_refusals_in_peace_tell_of_no_partition() -> None:
     story = Asked()
     story.rounds(2)
@@ -1969,37 +2056,43 @@ def test_plan_that_names_no_nodes() -> None:
 # --- brute force --------------------------------------------------------------------------
 
 
+def shown(answer: Operation) -> tuple[int, int, int, int]:
+    """Leader, epoch, high watermark, the end of the leader's log; -1: not told."""
+    told = answer.result
+    if answer.f == "metadata-log":
+        return int(str(answer.node)[1:]), told["leader_epoch"], told["high_watermark"], -1
+    ends = {told["leader"]: told.get("log_end", -1)}
+    if answer.f != "describe-voters":
+        ends = dict(map(tuple, told.get("voters") or ()))
+    end = ends.get(told["leader"], -1)
+    return told["leader"], told["leader_epoch"], told["high_watermark"], end
+
+
 def wrong(story: Asked) -> bool:
     """By the definitions, over all pairs of answers, of a run without faults."""
-    answers = story.observations
-    for one in answers:
-        for other in answers:
-            first, then = one.result, other.result
-            if first["leader_epoch"] == then["leader_epoch"] and (
-                first["leader"] != then["leader"] and min(first["leader"], then["leader"]) >= 0
-            ):
-                return True
-            if not one.precedes(other):
-                continue
-            known = min(first["high_watermark"], then["high_watermark"]) >= 0
-            back = known and then["high_watermark"] < first["high_watermark"]
-            earlier = back or then["leader_epoch"] < first["leader_epoch"]
-            if one.f == other.f == "describe-node" and one.node == other.node and earlier:
-                return True
-            of_one = all(first[name] == then[name] for name in ("leader", "leader_epoch"))
-            if one.f == other.f == "describe-quorum" and of_one and back:
-                return True
-            if lacks(first, then):
-                return True
-        if lacks(one.result, one.result):
-            return True
-    return False
+    answers = [*story.observations, *story.operations]
+    return any(contradict(one, other) for one in answers for other in answers)
 
 
-def lacks(first: Mapping[str, Any], then: Mapping[str, Any]) -> bool:
-    ends = dict(map(tuple, then.get("voters") or ()))
-    end = ends.get(then["leader"], -1)
-    return 0 <= end < first["high_watermark"] and first["leader_epoch"] <= then["leader_epoch"]
+def contradict(one: Operation, other: Operation) -> bool:
+    """Also of an answer and itself."""
+    (leader, epoch, high, end), (leader_2, epoch_2, high_2, end_2) = shown(one), shown(other)
+    if epoch == epoch_2 and leader != leader_2 and min(leader, leader_2) >= 0:
+        return True
+    lacks = 0 <= end_2 < high and epoch <= epoch_2
+    if one is other or not one.precedes(other):
+        return one is other and lacks
+    back = 0 <= high_2 < high
+    of_process = one.node == other.node and {one.f, other.f}.isdisjoint({"describe-quorum"})
+    of_leader = {one.f, other.f}.isdisjoint({"describe-node"}) and (leader, epoch) == (
+        leader_2,
+        epoch_2,
+    )
+    return (
+        lacks
+        or (of_process and (back or epoch_2 < epoch))
+        or (of_leader and (back or 0 <= end_2 < end))
+    )
 
 
 @settings(max_examples=cases(400), deadline=None)
@@ -2016,10 +2109,14 @@ def test_the_quorum_against_all_pairs(seed: int) -> None:
         leader = leaders[epoch] if rng.random() < 0.9 else rng.choice((-1, 1, 2))
         mark += rng.choice((0, 0, 1, 2, -1))
         view = {"leader": leader, "leader_epoch": epoch, "high_watermark": max(-1, mark)}
-        if leader > 0 and rng.random() < 0.5:
-            story.quorum(
-                rng.choice(("b1", "b2")), end=max(0, mark + rng.choice((0, 1, -1))), **view
-            )
+        end = max(0, mark + rng.choice((0, 1, -1)))
+        how = rng.random() if leader > 0 else 1.0
+        if how < 0.3:
+            story.quorum(rng.choice(("b1", "b2")), end=end, **view)
+        elif how < 0.5:
+            story.to_a_client(end=end, **view)
+        elif how < 0.65:
+            story.records(f"c{leader}", **view)
         else:
             story.node(rng.choice(("c1", "c2")), **view)
     overlap(rng, story)
@@ -2028,7 +2125,7 @@ def test_the_quorum_against_all_pairs(seed: int) -> None:
 
 def overlap(rng: random.Random, story: Asked) -> None:
     """Some answers end later than the next ones begin."""
-    for answer in story.observations:
+    for answer in (*story.observations, *story.operations):
         if rng.random() < 0.3 and answer.end is not None:
             answer.end += 2 * rng.randint(1, 3)
 

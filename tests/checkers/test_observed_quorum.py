@@ -2,7 +2,7 @@
 
 import pytest
 
-from checkers.folds.observed_quorum import NOBODY_DEPOSED, _heard_of, _held
+from checkers.folds.observed_quorum import NOBODY_DEPOSED, _heard_of
 from checkers.folds.peace import Quiet
 from framework.history.pairing import Operation
 from framework.plugins.outcomes import CLIENT_TIMED_OUT
@@ -44,23 +44,3 @@ def test_who_was_asked_three_times_in_peace_owes_two_answers(
     former: list[list[Operation]], told: object
 ) -> None:
     assert _heard_of(former, PEACE) == told
-
-
-@pytest.mark.parametrize(
-    ("ends", "held"),
-    [
-        ([], None),
-        ([5], 5),
-        ([-1], None),
-        ([5, 4], 4),
-        ([3, 5, 4], 4),
-        ([0, 0, 9], 0),
-        ([5, -1, 3], 5),
-        ([5, -1, -1], None),
-        ([5, 9, 8, 6, 7], 7),
-        ([5, 9, -1, 6, 7], 7),
-        ([5, 9, -1, -1, 7], 9),
-    ],
-)
-def test_a_majority_has_the_log_up_to_there(ends: list[int], held: int | None) -> None:
-    assert _held(ends) == held

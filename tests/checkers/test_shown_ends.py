@@ -23,8 +23,19 @@ def test_ends_are_in_the_order_in_which_they_were_shown() -> None:
         story.ask("c1", question, told(1, number))
         story.op("describe", "t", ext={"epoch": 2, "offset": 10 * number})
     first, second = ((number, 1, None) for number in (1, 2))
-    assert ends(story) == [first, (10, 2, 2), second, (20, 2, 2), (3, 1, None), (30, 2, 2)]
-    assert ends(story)[4][0] == story.observations[-1].result["high_watermark"]
+    third, fourth = ((number, 1, None) for number in (3, 4))
+    assert ends(story) == [
+        *(first, (10, 2, 2), second, (20, 2, 2)),
+        *(third, (30, 2, 2), fourth, (40, 2, 2)),
+    ]
+
+
+def test_clients_who_ask_who_votes_are_shown_an_end_as_well() -> None:
+    story = Story()
+    story.ask("c1", "describe-quorum", told(1, 4))
+    story.op("describe-voters", None, None, told(1, 5))
+    story.op("describe-voters", None, None, told(1, 6), type="fail")
+    assert ends(story) == [(4, 1, None), (5, 1, None)]
 
 
 def test_what_says_nothing_of_what_was_committed_shows_none() -> None:

@@ -1,6 +1,7 @@
 """Who votes changes by requests alone, one at a time, and nobody is told otherwise."""
 
 from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from planted_runs import Story, assert_invalid, assert_valid
 from checkers.folds.disk_logs import CommittedOnDisks
 from checkers.folds.explained import NEVER
 from checkers.folds.voter_sets import Change, Step, VoterSets
-from checkers.voter_changes import Run, VoterChanges, _dated, voter_changes
+from checkers.voter_changes import BY_DISKS, Run, VoterChanges, _dated, voter_changes
 from framework.evidence import changes
 from framework.evidence.quorum import Appended, Voter
 from framework.history.pairing import Operation
@@ -24,10 +25,16 @@ from framework.verdict import Verdict
 CHECKER = VoterChanges()
 NODES = ("c1", "c2", "c3")
 ALL = (1, 2, 3)
+BROKERS = (4, 5, 6)
 
 
 def directory(voter: int) -> str:
     return f"d{voter}"
+
+
+def at(voter: int) -> dict[str, Any]:
+    """Where it is."""
+    return {"name": "CONTROLLER", "host": f"c{voter}", "port": 9093}
 
 
 def named(voters: Collection[int]) -> tuple[Voter, ...]:
@@ -88,8 +95,10 @@ def told(
         "leader_epoch": epoch,
         "high_watermark": now if high is None else high,
         "log_end": (now if end is None else end) if end != -1 else None,
-        "voters": [{"id": each, "directory": directory(each)} for each in voters],
-        "observers": [],
+        "voters": [
+            {"id": each, "directory": directory(each), "addresses": [at(each)]} for each in voters
+        ],
+        "observers": [*sorted({*ALL} - {*voters}), *BROKERS],
     }
     read = open_read or story.invoke("describe-voters", None)
     return story.complete(read, result=view)
@@ -142,6 +151,8 @@ def test_what_changes_by_requests_is_accepted() -> None:
         "told-is-in-force": 4,
         "voters-elect": 2,
         "snapshots-agree": 4,
+        "one-place": 7,
+        "who-follows": 4,
     }
 
 
@@ -350,6 +361,150 @@ def snapshot_of_all_that_is_committed(story: Story) -> None:
 
 
 # --- what a finding shows -----------------------------------------------------------------
+
+
+# --- where voters are, and who follows
+
+
+def told_otherwise(story: Story, **other: Any) -> Operation:
+    """As all were told last, but for this."""
+    last = told(story, ALL, epoch=2, leader=2)
+    story.operations.remove(last)
+    read = story.invoke("describe-voters", None)
+    return story.complete(read, result={**last.result, **other})
+
+
+def voters_at(**places: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """All of them, but where they are, by v<id>."""
+    return [
+        {"id": each, "directory": directory(each), "addresses": places.get(f"v{each}", [at(each)])}
+        for each in ALL
+    ]
+
+
+@PLANTED.violation("voter 3 is in two places: c3:9093", "then c3:9094 by leader 2 in epoch 2")
+def a_voter_is_at_another_port(story: Story) -> None:
+    told_otherwise(story, voters=voters_at(v3=[{**at(3), "port": 9094}]))
+
+
+@PLANTED.violation("voter 1 is in two places: c1:9093 by leader 1 in epoch 1", "then nowhere")
+def a_voter_is_nowhere(story: Story) -> None:
+    told_otherwise(story, voters=voters_at(v1=[]))
+
+
+@PLANTED.violation("voter 1 is in two places: c1:9093", "then c1:9093 and c2:9093")
+def a_voter_is_at_one_more_place(story: Story) -> None:
+    told_otherwise(story, voters=voters_at(v1=[at(1), at(2)]))
+
+
+@PLANTED.violation("voters 2 and 3 are in one place, c2:9093 by leader 2 in epoch 2")
+def two_voters_are_in_one_place(story: Story) -> None:
+    told_otherwise(story, voters=voters_at(v3=[at(2)]))
+
+
+@PLANTED.violation("[1] follow without a vote, and that they vote", "leader 2 in epoch 2")
+def a_voter_follows_without_a_vote(story: Story) -> None:
+    told_otherwise(story, observers=[1, *BROKERS])
+
+
+@PLANTED.violation("tells twice that [4, 5] follow")
+def two_follow_twice(story: Story) -> None:
+    told_otherwise(story, observers=[4, 5, 4, 6, 5])
+
+
+@PLANTED.violation("tells that [-1, 7] follow", "[1, 2, 3, 4, 5, 6] are those of the plan")
+def strangers_follow(story: Story) -> None:
+    told_otherwise(story, observers=[7, *BROKERS, -1])
+
+
+@PLANTED.violation("5 follows, as is told by leader 2 in epoch 2", "neither follows nor votes")
+def who_followed_is_left_out(story: Story) -> None:
+    told_otherwise(story, observers=[4, 6])
+
+
+def told_wrong(story: Story) -> list[str]:
+    return [
+        str(each.clause)
+        for each in voter_changes(story.run_events()).findings
+        if each.clause in ("one-place", "who-follows")
+    ]
+
+
+def test_each_kind_is_said_once_however_often_it_is_so() -> None:
+    story = clean()
+    for _ in range(2):
+        told_otherwise(story, voters=voters_at(v3=[at(2)]), observers=[7, 4])
+    assert sorted(told_wrong(story)) == ["one-place"] * 2 + ["who-follows"] * 2
+
+
+def test_of_whom_no_place_is_told_nothing_is_compared() -> None:
+    story = clean()
+    before = voter_changes(story.run_events()).clauses["one-place"]
+    told_otherwise(story, voters=[{"id": each, "directory": directory(each)} for each in ALL])
+    outcome = voter_changes(story.run_events())
+    assert_valid(outcome)
+    assert outcome.clauses["one-place"] == before
+
+
+def test_who_has_another_disk_is_another_voter() -> None:
+    """Nor are two that are told to be nowhere in one place."""
+    story = clean()
+    voters = [{"id": each, "directory": "new", "addresses": []} for each in ALL]
+    told_otherwise(story, voters=voters)
+    assert not told_wrong(story)
+
+
+def test_a_place_may_be_told_twice() -> None:
+    story = clean()
+    told_otherwise(story, voters=voters_at(v1=[at(1), at(1)]))
+    assert not told_wrong(story)
+
+
+def test_another_leader_may_not_know_yet_who_follows() -> None:
+    """Nor the same one in a later epoch."""
+    story = clean()
+    told_otherwise(story, leader=3, observers=[])
+    told_otherwise(story, leader_epoch=3, observers=[])
+    assert not told_wrong(story)
+
+
+def test_who_follows_may_come_to_vote() -> None:
+    story = clean()
+    told_otherwise(story, voters=voters_at()[:2], observers=[3, *BROKERS])
+    told_otherwise(story)
+    assert not told_wrong(story)
+
+
+def test_who_was_asked_meanwhile_may_not_have_known() -> None:
+    story = clean()
+    open_read = story.invoke("describe-voters", None)
+    last = told_otherwise(story, leader_epoch=3)
+    story.complete(open_read, result={**last.result, "observers": []})
+    assert not told_wrong(story)
+
+
+def test_strangers_may_follow_where_clients_start_brokers() -> None:
+    story = clean()
+    story.plan = {**story.plan, "provides": [VOTER_CHANGES, "broker-life-cycles"]}
+    told_otherwise(story, observers=[*BROKERS, 301])
+    assert not told_wrong(story)
+    told_otherwise(story, observers=[*BROKERS, 301, 301])
+    assert told_wrong(story) == ["who-follows"]
+
+
+@pytest.mark.parametrize(
+    ("set_up_s", "asked_s", "wrong"),
+    [(0, 299, True), (0, 301, False), (120, 179, True), (120, 181, False)],
+)
+def test_who_is_silent_for_long_is_forgotten(set_up_s: int, asked_s: int, wrong: bool) -> None:
+    """As old as processes are since they were set up."""
+    story = clean()
+    began = datetime(2026, 1, 1, tzinfo=UTC)
+    zero = began + timedelta(seconds=set_up_s)
+    story.plan = {**story.plan, "started": began.isoformat(), "time_zero": zero.isoformat()}
+    story.wait(asked_s * 1000 - story.now_ns // 10**6)
+    who_followed_is_left_out(story)
+    assert told_wrong(story) == ["who-follows"] * wrong
 
 
 def shown_offsets(story: Story) -> list[Any]:
@@ -584,7 +739,16 @@ def test_a_disk_that_was_not_read_leaves_all_open(node: str) -> None:
     """By then 2 may have been removed as well, by a record that is on that one alone."""
     story = clean()
     story.disks.lost.add(node)
-    assert_unknown(CHECKER, story, *(each.name for each in CHECKER.clauses))
+    assert_unknown(CHECKER, story, *(each.name for each in BY_DISKS))
+
+
+def test_what_leaders_tell_of_others_needs_no_disk() -> None:
+    story = clean()
+    story.disks.lost.update(NODES)
+    told_otherwise(story, voters=[{"id": 2, "directory": "d2", "addresses": [at(1)]}])
+    told_otherwise(story, observers=[7])
+    result = judged(CHECKER, story)
+    assert {each.clause for each in result.findings} == {"one-place", "who-follows"}
 
 
 def test_a_log_that_begins_behind_a_snapshot_leaves_changes_open() -> None:

@@ -348,7 +348,7 @@ _QUORUM: Final = (
         clauses=(
             *of("voter-changes", "asked-is-recorded", "recorded-was-asked", "one-order"),
             *of("voter-changes", "one-at-a-time", "told-is-in-force", "voters-elect"),
-            *of("voter-changes", "snapshots-agree"),
+            *of("voter-changes", "snapshots-agree", "one-place", "who-follows"),
         ),
     ),
     Promise(
