@@ -164,6 +164,27 @@ BUGS: Final = (
         found_by=("process-health", "unbroken"),
     ),
     Bug(
+        id="skipped-voters",
+        title="Who cuts its log back does not see a change of the voters",
+        what=(
+            "A voter whose log is cut back to where a new leader's begins reads on from where it "
+            "had ended: a change of the voters (VotersRecord, KIP-853) that the new leader has "
+            "below that is not seen. So it counts votes of voters that are none, and writes them "
+            "into its snapshots. Leaders are cut off here, one after the other, while voters "
+            "leave and come back. Voters can be removed since 3.9. No release is known to be "
+            "mended, and no issue that describes it is known here."
+        ),
+        source="kafka.md#what-was-found",
+        releases={"3.9.1": True, "4.0.0": True, "4.2.0": True},
+        workload="voters,topics",
+        nemesis="partition:shape=isolate,target=leader,interval=3",
+        time_limit_s=24,
+        rate=60,
+        nodes="3",
+        settings=("quorum=dynamic",),
+        found_by=("voter-changes", "snapshots-agree"),
+    ),
+    Bug(
         id="KAFKA-17754",
         title="A transaction is ended by the late end of another one",
         what=(

@@ -53,6 +53,11 @@ FINDINGS: Final = (
         title="A wish for replicas overrides a move, and who was on its way out still goes",
         since="3.8.1",
     ),
+    Finding(
+        program="SkippedVoters",
+        title="Who cuts its log back does not see voters that change where its tail was",
+        since="3.9.1",
+    ),
 )
 
 
