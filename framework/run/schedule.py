@@ -3,6 +3,7 @@ every test has: heal, verify, settle, final reads."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Final, Protocol
 
@@ -68,7 +69,7 @@ def schedule(test: Test, enough: Judge | None = None) -> Generator:
     judge = enough if enough and not test.options.exactly else Over()
     whole = phases(
         nemesis(op("phase", value="main")),
-        from_now(partial(_main, test, judge)),
+        from_now(partial(_main, test, judge, _clients(test), _faults(test))),
         nemesis(op("phase", value="heal")),
         nemesis(op("heal")),
         nemesis(op("phase", value="settle")),
@@ -83,14 +84,20 @@ def schedule(test: Test, enough: Judge | None = None) -> Generator:
     return observed(whole, questions, test.options.observe_s)
 
 
-def _main(test: Test, enough: Judge, now_ns: int) -> Generator:
+def _main(
+    test: Test,
+    enough: Judge,
+    work: Sequence[Generator],
+    faults: Sequence[Generator],
+    now_ns: int,
+) -> Generator:
     """Operations and faults, from now on."""
     limit_s = test.options.time_limit_s
     limited = partial(overtime, limit_s, longer_s=test.longer_s, since_ns=now_ns)
-    wanted = [filter_ops(enough.lets, each) for each in _faults(test)]
+    wanted = [filter_ops(enough.lets, each) for each in faults]
     beside = [nemesis(limited(enough.wants_faults, each)) for each in wanted]
     ended = nemesis(_ended(limit_s, enough))
-    return limited(enough.goes_on, any_of(*_clients(test), *beside, ended))
+    return limited(enough.goes_on, any_of(*work, *beside, ended))
 
 
 def _ended(limit_s: float, enough: Judge) -> Generator:

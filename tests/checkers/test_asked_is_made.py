@@ -686,7 +686,7 @@ def test_levels_that_only_rise_are_told_as_the_log_has_them() -> None:
     assert outcome.clauses["levels-told"] == 2 + 6
 
 
-@PLANTED.violation("tells level 1 of g", "the log has 2 at offset", on=risen)
+@PLANTED.violation("tells level 1 of g", "the log has 3 at offset", on=risen)
 def a_level_of_which_nobody_told_before_is_that_of_the_past(story: LogStory) -> None:
     shows_level(story, 1, rises_at(story, 2) + 1, "g")
 

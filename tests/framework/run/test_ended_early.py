@@ -57,9 +57,9 @@ def a_test(results: Path) -> Any:
         seed=1,
         name="x",
         system_name="none",
-        system=SimpleNamespace(
-            recovery_s=lambda *_: 30.0, fencing_s=lambda *_: 12.0, versions=lambda *_: {}
-        ),
+        system=SimpleNamespace(fencing_s=lambda *_: 12.0, versions=lambda *_: {}),
+        recovery_s=30.0,
+        longer_s=31.0,
         provider=SimpleNamespace(name="nowhere", clean=list),
         hosts_reason="",
         specs=[],
