@@ -22,6 +22,8 @@ from checkers.replica_matching import (
     SAME_BATCHES,
     WATERMARKS,
     ReplicaMatching,
+    _few_idempotent,
+    _few_written,
     replica_matching,
 )
 from framework.checking.cuts import parts
@@ -707,6 +709,59 @@ def test_in_front_of_a_log_epochs_may_be_of_another_one() -> None:
     story = deleted()
     write(story, 0, 3, "b1", "b2")
     assert RISING.name not in accused(story)
+
+
+def test_shares_of_a_run_look_along_each_log_once() -> None:
+    story = clean()
+    idempotent(story)
+    write(story, 6, 1, "b1", "b2", sequence=(9, 7))
+    whole = story.run_events()
+    shares = [replace(whole, part=each) for each in parts(8)]
+    for clause in (RISING, ONCE):
+        found = [compared(replica_matching(each)).get(clause.name) for each in shares]
+        own = [each for each in found if isinstance(each, int)]
+        assert sum(own) == compared(replica_matching(whole))[clause.name] > 0
+
+
+def test_the_first_of_each_kind_in_a_log_is_said() -> None:
+    story = clean()
+    idempotent(story)
+    for offset, sequence in ((6, 1), (7, 1), (8, 2), (9, 2)):
+        write(story, offset, offset % 2, "b1", crc=77, sequence=(9, sequence))
+    said = [each for each in judged(story).findings if each.clause in (RISING.name, ONCE.name)]
+    assert [each.clause for each in said] == [RISING.name, ONCE.name]
+    assert "the batch at offset 6 is of leader epoch 0" in said[0].message
+    assert "at offset 6, and again at 7" in said[1].message
+
+
+@pytest.mark.parametrize(
+    ("written", "others", "few"), [(0, 0, True), (2, 0, True), (3, 0, False), (3, 1, False)]
+)
+def test_a_log_of_three_acknowledged_values_has_two_steps(
+    written: int, others: int, few: bool
+) -> None:
+    """What was not acknowledged, or read, need not be in it."""
+    story = Story()
+    for value in range(written):
+        produce(story, value)
+    for value in range(others):
+        story.op("produce", "t/1", {"value": value}, {"offset": value})
+    story.op("produce", "t/0", {"value": 7}, type="fail", error="TIMED_OUT")
+    for high in range(4):
+        fetch(story, high, 0)
+    assert bool(_few_written(story.run_events())) == few
+
+
+@pytest.mark.parametrize(("acknowledged", "few"), [(1, True), (2, False)])
+def test_two_acknowledged_batches_of_idempotent_producers_may_be_the_same(
+    acknowledged: int, few: bool
+) -> None:
+    story = Story()
+    for value in range(acknowledged):
+        produce(story, value)
+    story.op("produce", "t/0", {"value": 7}, type="fail", error="TIMED_OUT")
+    idempotent(story)
+    assert bool(_few_idempotent(story.run_events())) == few
 
 
 def test_hardly_anything_written_need_not_rise_or_be_once() -> None:
