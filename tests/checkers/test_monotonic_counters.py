@@ -159,6 +159,16 @@ def record_of_an_epoch_that_was_not_saved(story: Story) -> None:
     story.disks.vote("c1", 2, 1, leader=1)
 
 
+@PLANTED.violation("c1 has a record of epoch 3 at offset 2 of its log, and left epoch 2")
+def records_behind_the_begin_of_a_log(story: Story) -> None:
+    """The first of the epoch is named; what a snapshot holds is still below."""
+    story.disks.fill(2, 2, "c1")
+    story.disks.fill(3, 1, "c1")
+    story.disks.fill(3, 1, "c1")
+    story.disks.begin("c1", 1, dropped=False)
+    story.disks.vote("c1", 2, 1, leader=1)
+
+
 @PLANTED.violation("b1 has a record of epoch 4 at offset 0 of its log, and left epoch 0")
 def broker_that_saved_nothing_of_what_it_followed(story: Story) -> None:
     story.disks.fill(4, 1, "b1")
