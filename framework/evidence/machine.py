@@ -185,8 +185,13 @@ class Machines:
         return busiest([self.of_node(node), self.disk, self.memory])
 
     def are_here(self, nodes: Collection[str]) -> bool:
-        """Whether they are on the harness's machine. Of another nobody knows what it gave."""
-        return self.here is None or set(nodes) <= set(self.here)
+        """Whether they are on the harness's machine. Of another nobody knows what it gave. Who is
+        not of the plan, as brokers that clients start, is there if all of the plan are."""
+        if self.here is None:
+            return True
+        planned: Collection[str] = (self.plan or {}).get("nodes") or ()
+        all_here = bool(planned) and set(planned) <= set(self.here)
+        return all(node in self.here or (all_here and node not in planned) for node in nodes)
 
     @property
     def cluster(self) -> Machine:

@@ -1107,6 +1107,21 @@ def test_a_pause_counts_as_far_as_the_node_was_given_a_core(took_ms: int, accuse
     assert bool(process_health(story.run_events()).findings) == accused
 
 
+@pytest.mark.parametrize(("share", "accused"), [(0.0, True), (0.1, True), (0.95, False)])
+def test_a_broker_that_clients_start_may_want_for_the_machine(share: float, accused: bool) -> None:
+    """Though none of its threads waited for a core: the one that did held what it waited for."""
+    story = clean()
+    story.plan = {**story.plan, "hosts": "docker", "clocks": {n: {"shared": True} for n in NODES}}
+    stalled(story, "g301a", 2_000)
+    long_ms = 2 * story.now_ns // MS
+    took = [[0, long_ms, round(share * long_ms)]]
+    story.plan = {**story.plan, "machine": {"cores": 2, "took": took}}
+    events = story.run_events()  # the clock of its host is known, beside whose files its own are
+    known = [replace(each, within_ns=0) for each in events.evidence]
+    found = process_health(replace(events, evidence=known)).findings
+    assert [each.message[:5] for each in found] == ["g301a"] * accused
+
+
 def elsewhere(story: Story, *here: str) -> Story:
     """All nodes but these are on machines of their own."""
     read = [{"offset_ns": 0, "within_ns": 0}]

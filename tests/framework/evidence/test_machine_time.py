@@ -1,5 +1,6 @@
 """Time that a machine gave: limits that end later on a busy one."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,25 @@ def test_nodes_of_other_machines_and_of_older_runs(more: dict[str, Any], took_ms
     assert machines.of_node("n1").took_ns(0, S) == took_ms * MS
     assert machines.of_node("n1", "n2").took_ns(0, S) == (0 if "clocks" in more else took_ms) * MS
     assert machines.harness.took_ns(0, S) == (0 if "machine" in more else 400) * MS
+
+
+@pytest.mark.parametrize(
+    ("planned", "here", "took_ms"),
+    [
+        (("n1", "n2"), ("n1", "n2"), 400),
+        (("n1", "n2"), ("n1",), 0),
+        (("n1", "n2"), (), 0),
+        ((), ("n1", "n2"), 0),
+    ],
+)
+def test_a_broker_that_clients_start_is_where_all_of_the_plan_are(
+    planned: Sequence[str], here: Sequence[str], took_ms: int
+) -> None:
+    nodes = dict.fromkeys(planned)
+    clocks = {node: {"shared": node in here} for node in ("n1", "n2")}
+    machines = Machines.of({**PLAN, "nodes": nodes, "hosts": "docker", "clocks": clocks})
+    for of in (machines.of_node, machines.of_files):
+        assert of("x301").took_ns(0, S) == took_ms * MS
 
 
 def test_of_several_the_one_counts_that_was_given_least_at_that_moment() -> None:
