@@ -641,11 +641,14 @@ def test_levels_that_only_rise_are_not_held_against_what_was_asked_for() -> None
     assert why_none(leveled(), "levels-made") == "no level of a feature may fall"
 
 
-def test_where_no_level_changes_none_is_held_against_the_log() -> None:
-    story = leveled()
-    story.plan = {**story.plan, "capabilities": ["evidence:applied"]}
+@pytest.mark.parametrize("capabilities", [["evidence:applied"], []])
+def test_where_no_level_changes_none_is_held_against_the_log(capabilities: list[str]) -> None:
+    story = risen()
+    shows_level(story, 1, rises_at(story, 2) + 1, "g")  # where they change it is found
+    story.plan = {**story.plan, "capabilities": capabilities}
     for clause in ("levels-made", "levels-told"):
         assert why_none(story, clause) == "no level of a feature may fall"
+    assert not [each for each in judged(story).findings if str(each.clause).startswith("levels")]
     assert why_none(story, "levels") == "levels of features may fall"
 
 

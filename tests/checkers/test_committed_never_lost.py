@@ -387,6 +387,12 @@ def record_that_an_observer_was_shown_is_on_no_disk(story: Story) -> None:
     story.ask("c1", "describe-quorum", quorum(14))
 
 
+@PLANTED.violation("was shown offset 14", "has nothing at offset 13, and ends at 13", on=mute)
+def record_that_a_client_was_told_of_who_asked_who_votes_is_on_no_disk(story: Story) -> None:
+    told = {"log_end": 14, "voters": [], "observers": []}
+    story.op("describe-voters", None, None, {**quorum(14), **told}, node="c1")
+
+
 @PLANTED.violation("was shown offset 13", "has epoch 3 at offset 12", on=mute)
 def record_of_another_epoch_than_clients_were_shown(story: Story) -> None:
     lost_by_all(story)
