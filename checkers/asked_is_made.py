@@ -352,14 +352,13 @@ def _levels(
 ) -> Mapping[Clause, Judgement]:
     """The log says what they are, and where the system lets them fall, what they are to be."""
     rise, fall = _levels_change(events)
-    courses = courses_of(log)
     found: dict[Clause, Judgement] = {}
     if rise:
         found[LEVELS] = levels_kept(events.operations, agreed)
-    if fall:
-        found[LEVELS_MADE] = levels_made(log, courses, wishes)
     if rise or fall:
-        owed = agreed and fall
+        courses, owed = courses_of(log), agreed and fall
+        if fall:
+            found[LEVELS_MADE] = levels_made(log, courses, wishes)
         told = levels_told(events.operations, log, courses, wishes, agreed=owed, ends=not fall)
         found[LEVELS_TOLD] = told
     return found

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from checkers.folds.quorum_views import WHO_VOTES
 from checkers.folds.values import revealed
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
@@ -28,8 +29,6 @@ from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Co
 READS: Final = ("describe", "follow")
 VIEWS: Final = ("describe-node", "describe-quorum")
 """What an observer asks, that shows who leads."""
-VOTERS: Final = "describe-voters"
-"""What clients ask, that shows it, too."""
 
 RECORDS: Final = Clause(
     name="one-record",
@@ -147,7 +146,7 @@ def sightings(events: RunEvents) -> Iterator[Sighting]:
     yield from _shown_to_clients(events, ids)
     asked = (each for each in events.observations if each.f in VIEWS)
     yield from _named_to("an observer", asked)
-    yield from _named_to("a client", (each for each in events.operations if each.f == VOTERS))
+    yield from _named_to("a client", (each for each in events.operations if each.f == WHO_VOTES))
 
 
 def _telling(evidence: Sequence[Evidence]) -> Sequence[Evidence]:
@@ -194,6 +193,6 @@ class OneLeaderPerEpoch(RunChecker):
         one_leader_per_epoch,
         evidence=(Booted, EpochSaved, RoleTaken, Elected, Appended, Claimed, LeaderAnnounced),
         disk=(EpochSaved, LeaderAnnounced),
-        fs=(*READS, VOTERS),
+        fs=(*READS, WHO_VOTES),
         observations=True,
     )

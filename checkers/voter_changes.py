@@ -19,6 +19,7 @@ from typing import Final
 from checkers.folds.disk_logs import DISK_KINDS, CommittedOnDisks, committed_on_disks
 from checkers.folds.explained import NEVER, Explained, Made, Request, explained
 from checkers.folds.observed import Judgement
+from checkers.folds.quorum_views import WHO_VOTES
 from checkers.folds.told_voters import FOLLOWS, PLACES, followers_told, places_told
 from checkers.folds.values import asked_voter, voters_view
 from checkers.folds.voter_sets import (
@@ -42,7 +43,6 @@ from framework.history.pairing import Operation
 from framework.plugins.capabilities import VOTER_CHANGES
 from framework.plugins.checker import CLIENTS, DISKS, Clause, Count, Finding
 
-READ: Final = "describe-voters"
 ASKS: Final[Mapping[str, str]] = {"add-voter": "add", "remove-voter": "remove"}
 
 RECORDED: Final = Clause(
@@ -198,7 +198,7 @@ def _run(events: RunEvents) -> Run:
         if each.f in ASKS and not each.failed
     ]
     made = [(change, step) for step in sets.steps for change in step.changes]
-    reads = [each for each in events.operations if each.f == READ and each.ok]
+    reads = [each for each in events.operations if each.f == WHO_VOTES and each.ok]
     return Run(left, sets, asked, made, reads, sorted(reads, key=lambda each: each.end or 0))
 
 
@@ -413,4 +413,4 @@ class VoterChanges(RunChecker):
     )
     requires = frozenset({VOTER_CHANGES}) | disk_of(VotersNamed, LogOnDisk)
     clauses = CLAUSES
-    check_run = RunCheck(voter_changes, disk=DISK_KINDS, fs=(*ASKS, READ))
+    check_run = RunCheck(voter_changes, disk=DISK_KINDS, fs=(*ASKS, WHO_VOTES))
