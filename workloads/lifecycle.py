@@ -66,6 +66,9 @@ for a drain in the end, for after the first drain others lead."""
 SHARED_PARTITIONS: Final = 2
 SHARED_BY: Final = 2
 """Of the cluster's own brokers, each partition."""
+LIMITS: Final = tuple(ListOffsets(at).to_json() for at in ("earliest", "latest"))
+"""Asked once all was read: of a partition that nobody wrote to but then, no other answer says where
+it begins or ends."""
 LAST_VALUES: Final = 16
 LAST_S: Final = 0.25
 """Between two of them: they go on for longer than a partition may refuse them."""
@@ -121,11 +124,12 @@ class Lifecycle(KafkaWorkload):
         """Every broker is up, and the topic there, also where faults kept both from it until now;
         one is drained, for what was refused is granted now, looked for while it is gone, and is
         back; another one is killed and unregistered, looked for, and is back, so that all
-        partitions can have leaders; then the reads."""
+        partitions can have leaders; then the reads, and where what was read begins and ends."""
         keys = list(map(broker_key, self._ids))
         others = list(map(BrokerProcess, self._ids[1:][-1:]))
         topic, shared = placed(self._ids, self._options.partitions), shared_with(options.nodes)
         read, drain = topic_read(options), op("drain", key=keys[0])
+        written = [] if shared is None else [*keys_of(SHARED), *keys_of(LAST)]
         return phases(
             FinalReads(names=lambda: keys, f="start"),
             op("create", key=TOPIC, value=topic.to_json()),
@@ -135,8 +139,9 @@ class Lifecycle(KafkaWorkload):
             *(unregistered(each, brokers(options.nodes)) for each in others),
             any_of(
                 FinalReads(names=lambda: [each.key for each in others], f="start"),
-                *([] if shared is None else [final_fetches([*keys_of(SHARED), *keys_of(LAST)])]),
+                final_fetches(written),
             ),
+            *(FinalReads(names=lambda: written, f="list-offsets", value=at) for at in LIMITS),
             super().final_generator(options),
         )
 

@@ -25,6 +25,7 @@ from workloads.lifecycle import (
     TOPIC,
     Lifecycle,
     LifecycleOptions,
+    keys_of,
 )
 from workloads.process_client import FIRST_ID
 
@@ -331,3 +332,15 @@ def test_in_the_end_values_are_produced_while_a_broker_leaves_what_only_it_has_l
     assert (produced[-1].time or 0) - (drain[0].time or 0) > 3.5e9, "longer than it may refuse"
     read = {str(begin.key) for begin, _ in done if begin.f == "fetch"}
     assert read == {f"{topic}/{number}" for topic in (SHARED, LAST) for number in (0, 1)}
+
+
+def test_once_all_is_read_it_is_asked_where_it_begins_and_ends() -> None:
+    options = WorkloadOptions(seed=0, threads=4, rate=5.0, capabilities=CAPABILITIES, nodes=NODES)
+    final = clients(Lifecycle().final_generator(options))
+    done = list(pairs(simulate(final, threads=4, completion=Operator())))
+    asked = [(start, end) for start, end in done if start.f == "list-offsets"]
+    read = max(end.time or 0 for start, end in done if start.f == "fetch")
+    assert all((start.time or 0) >= read for start, _ in asked)
+    assert sorted((str(start.key), start.value["at"]) for start, _ in asked) == sorted(
+        (key, at) for key in (*keys_of(SHARED), *keys_of(LAST)) for at in ("earliest", "latest")
+    )
