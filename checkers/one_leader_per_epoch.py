@@ -3,7 +3,8 @@
 Every sighting of a leader counts, from whoever tells it: the records that begin an epoch, in all
 logs that processes left on disks; what they saved of the quorum's state; nodes that say they lead,
 nodes that say whom they follow, also to an observer or a client who asked; and the epochs that
-clients were shown by the controller that answered them.
+clients were shown by the controller that answered them. A majority of those who vote has elected
+each, by those records.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +13,9 @@ from typing import Final
 
 import numpy as np
 
+from checkers.folds.leader_records import badly_elected, denied, naming, saved_votes
 from checkers.folds.quorum_views import WHO_VOTES
+from checkers.folds.roles import fixed_voters
 from checkers.folds.values import revealed
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
@@ -39,6 +42,7 @@ RECORDS: Final = Clause(
     sources=(DISKS, EVENTS),
     blind="a leader whose record is on no disk that was read",
 )
+NAMELESS: Final = "no record names who voted"
 CLAIMS: Final = Clause(
     name="one-claim",
     says="Nobody leads, follows or answers as another leader of an epoch than the one there is",
@@ -47,6 +51,17 @@ CLAIMS: Final = Clause(
     because="it takes two to differ; where nodes tell of themselves, each voter has to",
     sources=(CLIENTS, LEDGER, DISKS, EVENTS),
     blind="a second leader whom neither clients nor the nodes that follow it mention",
+)
+ELECTED: Final = Clause(
+    name="majority",
+    says="Whoever has the record that begins an epoch was elected by a majority of those who vote, "
+    "itself among them, of whom none had saved a vote for another",
+    compares="records on disks, or told, that begin an epoch and name who voted",
+    floor=2,
+    because="the first may stand on the one disk that is right",
+    sources=(DISKS, EVENTS),
+    blind="votes that are not in the record; where clients change who votes, voters that it leaves "
+    "out (`voter-changes` holds those)",
 )
 
 
@@ -72,7 +87,10 @@ def one_leader_per_epoch(events: RunEvents) -> Outcome:
     findings = [_two_leaders(each) for each in several if _conflicting(each)]
     records, claims = _compared(shown, RECORDS), _compared(shown, CLAIMS)
     who, why = set(voters(events.plan)), alone(events.plan)
+    elections, unfit = _elected(events)
+    findings += unfit
     counts: dict[str, Count] = {
+        ELECTED.name: why or (NAMELESS if records and not elections else elections),
         RECORDS.name: why or (len(records), len(records | who)),
         CLAIMS.name: why or (len(claims), 0 if unreported(events.plan) else len(claims | who)),
     }
@@ -98,6 +116,28 @@ def _compared(shown: Relation[Sighting], clause: Clause) -> set[str]:
     own = shown.where(clause=clause.name)
     beside = own.where(own.present_in(several, "epoch"))
     return set(beside.columns["said_by"].to_pylist())
+
+
+def _elected(events: RunEvents) -> tuple[int, Sequence[Finding]]:
+    """How many records name who voted, and the first of an epoch that is wrong."""
+    named = naming(events.of(LeaderAnnounced))
+    fixed = fixed_voters(events.plan)
+    saved = saved_votes(events.of(EpochSaved), node_ids(events))
+    findings: dict[int, Finding] = {}
+    for each in named:
+        in_force = fixed or set(each.voters)
+        other = denied(each, saved)
+        wrong = badly_elected(each, in_force)
+        if other is not None:
+            wrong = f"has the vote of {other.node}, which had saved one for {other.vote}"
+        if wrong and each.epoch not in findings:
+            findings[each.epoch] = finding(
+                f"{sorted(in_force)} vote, and leader {each.leader} of epoch {each.epoch}, whose "
+                f"record {each.node} has at offset {each.offset}, {wrong}",
+                evidence=[each] if other is None else [each, other],
+                clause=ELECTED.name,
+            )
+    return len(named), list(findings.values())
 
 
 def _conflicting(leaders: Sequence[Sighting]) -> bool:
@@ -185,10 +225,10 @@ class OneLeaderPerEpoch(RunChecker):
     name = "one-leader-per-epoch"
     summary = (
         "No epoch of the quorum has two leaders, whoever tells of them: the log, nodes and what "
-        "they saved, or answers to clients and observers"
+        "they saved, or answers to clients and observers; a majority elected each"
     )
     requires = either_of(LeaderAnnounced, EpochSaved)
-    clauses = (RECORDS, CLAIMS)
+    clauses = (RECORDS, CLAIMS, ELECTED)
     check_run = RunCheck(
         one_leader_per_epoch,
         evidence=(Booted, EpochSaved, RoleTaken, Elected, Appended, Claimed, LeaderAnnounced),

@@ -31,6 +31,7 @@ from checkers.folds.removals import Removals
 from checkers.folds.replica_logs import Content, Logs, Partition, ReplicaLog, final_logs
 from checkers.folds.roles import BROKER, nodes_by_id
 from checkers.folds.topic_ids import LIVES, TopicLives, topic_lives
+from checkers.folds.written_offsets import offsets_beside_logs
 from framework.checking.cuts import cut_by_partition
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
@@ -42,6 +43,7 @@ from framework.evidence.partitions import (
     PartitionOffsetSaved,
     PartitionTruncated,
 )
+from framework.evidence.processes import ProcessEnded
 from framework.evidence.relations import Relation, relation, relation_of
 from framework.evidence.run_events import RunEvents, from_disks, in_a_row, unable, unhealed
 from framework.history.pairing import Operation
@@ -89,6 +91,17 @@ WATERMARKS: Final = Clause(
     sources=(CLIENTS, DISKS),
     blind="followers of a leader that left another high watermark than it had told last; what was "
     "above before the end",
+)
+OFFSETS: Final = Clause(
+    name="offsets-written-down",
+    says="What a process that ended in order wrote down of a log - up to where it is committed, or "
+    "surely on the disk, and where it begins - is not behind its end",
+    compares="offsets that are written down, of logs that the same process wrote to",
+    floor=2,
+    because="as many as watermarks: one may be of an empty log",
+    sources=(DISKS,),
+    blind="offsets that are too low; processes that were killed; logs that a process left as it "
+    "found them",
 )
 EPOCHS: Final = Clause(
     name="epochs-written-down",
@@ -146,6 +159,7 @@ def replica_matching(events: RunEvents) -> Outcome:
     compared, findings = _same_batches(events, logs, lives, isrs, why, nodes, removals)
     disks, not_deleted = _deleted(events, logs, lives, isrs, nodes)
     marks, above = above_the_leaders(events, isrs, nodes, _final(events, lives))
+    written, outside = offsets_beside_logs(events)
     looked_up, other_epochs = epochs_written_down(events, logs, kept)
     along, falls = epochs_along(events, logs)
     once, twice = written_once(events, logs)
@@ -155,6 +169,7 @@ def replica_matching(events: RunEvents) -> Outcome:
         SAME_BATCHES.name: compared,
         DELETED.name: disks,
         WATERMARKS.name: marks,
+        OFFSETS.name: written,
         EPOCHS.name: looked_up,
         RISING.name: RISING.count(along, _few_written(events)),
         ONCE.name: ONCE.count(once, _few_idempotent(events)),
@@ -165,6 +180,7 @@ def replica_matching(events: RunEvents) -> Outcome:
         counts[WATERMARKS.name] = f"{UNSURE}: {why}"
     found = [
         *(replace(each, clause=WATERMARKS.name) for each in above),
+        *(replace(each, clause=OFFSETS.name) for each in outside),
         *(replace(each, clause=EPOCHS.name) for each in other_epochs),
         *(replace(each, clause=RISING.name) for each in falls),
         *(replace(each, clause=ONCE.name) for each in twice),
@@ -501,12 +517,12 @@ class ReplicaMatching(RunChecker):
     )
     requires = frozenset({"log-operations"}) | disk_of(PartitionAppended, PartitionLogOnDisk)
     clauses = (
-        *(SAME_BATCHES, DELETED, WATERMARKS),
+        *(SAME_BATCHES, DELETED, WATERMARKS, OFFSETS),
         *(EPOCHS, RISING, ONCE, ONE_BATCH, ONE_LEADER),
     )
     check_run = RunCheck(
         replica_matching,
-        evidence=(PartitionAppended,),
+        evidence=(PartitionAppended, ProcessEnded),
         disk=(
             PartitionAppended,
             PartitionTruncated,
@@ -517,5 +533,5 @@ class ReplicaMatching(RunChecker):
         fs=FS,
         observations=True,
         faults=True,
-        by=cut_by_partition(PartitionLogOnDisk),
+        by=cut_by_partition(PartitionLogOnDisk, ProcessEnded),
     )

@@ -18,6 +18,7 @@ from typing import Final
 
 from checkers.folds.disk_logs import DISK_KINDS, CommittedOnDisks, committed_on_disks
 from checkers.folds.explained import NEVER, Explained, Made, Request, explained
+from checkers.folds.leader_records import badly_elected
 from checkers.folds.observed import Judgement
 from checkers.folds.quorum_views import WHO_VOTES
 from checkers.folds.told_voters import FOLLOWS, PLACES, followers_told, places_told
@@ -99,7 +100,7 @@ TOLD: Final = Clause(
 ELECTED: Final = Clause(
     name="voters-elect",
     says="Who leads an epoch is a voter by the log below its record, which names those voters, and "
-    "a majority of them elected it",
+    "a majority of them elected it, itself among them",
     compares="leaders' records in the committed log",
     floor=2,
     because="the first one is elected by who voted in the beginning",
@@ -376,21 +377,13 @@ def _not_committed(run: Run, read: Operation, told: Voters, sets: set[Voters]) -
 
 def _elected(record: LeaderAnnounced, sets: VoterSets) -> Iterator[Finding]:
     voters = {each.id for each in sets.at(record.offset)}
-    votes = set(record.votes)
-    if record.leader not in voters:
-        wrong = "is none of them"
-    elif set(record.voters) != voters:
-        wrong = f"has a record that names {sorted(record.voters)}"
-    elif not votes <= voters or 2 * len(votes) <= len(voters):
-        wrong = f"was elected by {sorted(votes)}"
-    else:
-        return
-    yield finding(
-        f"{sorted(voters)} vote by the log below offset {record.offset}, and leader "
-        f"{record.leader}, whose epoch {record.epoch} begins there, {wrong}",
-        evidence=[record],
-        clause=ELECTED.name,
-    )
+    if wrong := badly_elected(record, voters):
+        yield finding(
+            f"{sorted(voters)} vote by the log below offset {record.offset}, and leader "
+            f"{record.leader}, whose epoch {record.epoch} begins there, {wrong}",
+            evidence=[record],
+            clause=ELECTED.name,
+        )
 
 
 def _snapshot(each: SnapshotFile, sets: VoterSets) -> Iterator[Finding]:

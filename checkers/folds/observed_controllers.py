@@ -8,7 +8,7 @@ nobody else in between, for an epoch has one leader and a node does not go back 
 
 from bisect import bisect
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -19,12 +19,12 @@ from checkers.folds.observed_brokers import Patience
 from checkers.folds.observed_quorum import NOT_FIXED, of_itself
 from checkers.folds.peace import Quiet, Upset
 from checkers.folds.quorum_views import View
-from checkers.folds.roles import CONTROLLER, ids_in
+from checkers.folds.roles import CONTROLLER, fixed_voters, ids_in
 from checkers.folds.values import controllers_view
 from framework.checking.findings import finding
-from framework.evidence.run_events import RunEvents, unable, voters
+from framework.evidence.run_events import RunEvents, unable
 from framework.history.pairing import Operation
-from framework.plugins.capabilities import TOLD_CONTROLLERS, VOTER_CHANGES
+from framework.plugins.capabilities import TOLD_CONTROLLERS
 from framework.plugins.checker import LEDGER, Clause, Finding
 
 CONTROLLERS: Final = "describe-controllers"
@@ -69,8 +69,8 @@ def controllers_told(
     events: RunEvents, views: Iterable[View], quiet: Iterable[Quiet], recovery_ns: int
 ) -> Judgement:
     ids = ids_in(events.plan, CONTROLLER)
-    members = {ids[name] for name in voters(events.plan) if name in ids}
-    if VOTER_CHANGES in (events.plan.get("provides") or ()) or not members:
+    members = fixed_voters(events.plan)
+    if not members:
         return NOT_FIXED, ()
     lists = list(controller_lists(events.observations))
     asked = any(each.f == CONTROLLERS for each in events.observations)
@@ -100,7 +100,7 @@ def _first(findings: Iterable[Finding | None]) -> Sequence[Finding]:
     return [each for each in findings if each is not None][:1]
 
 
-def _wrong(each: ControllerList, members: set[int]) -> Finding | None:
+def _wrong(each: ControllerList, members: Set[int]) -> Finding | None:
     """By itself."""
     told = [number for number, _ in each.controllers]
     wrong = None
@@ -165,7 +165,7 @@ def _incomplete(
     lists: Sequence[ControllerList],
     quiet: Iterable[Quiet],
     patience: Patience,
-    members: set[int],
+    members: Set[int],
 ) -> Iterator[Finding]:
     for peace in quiet:
         owing = [each for each in lists if peace.holds(each.operation)]
@@ -183,7 +183,7 @@ def _incomplete(
                     )
 
 
-def _lacks(members: set[int], each: ControllerList) -> bool:
+def _lacks(members: Set[int], each: ControllerList) -> bool:
     return each.active == NOBODY or not members <= dict(each.controllers).keys()
 
 

@@ -12,10 +12,10 @@ from checkers.folds.observations import VIEWS
 from checkers.folds.observed import ANSWERS, Judgement, Nodes, answered, asked_ns, ended_ns, span_ns
 from checkers.folds.peace import Quiet, fencing_ns
 from checkers.folds.quorum_views import View
-from checkers.folds.roles import CONTROLLER, ids_in
+from checkers.folds.roles import CONTROLLER, fixed_voters, ids_in
 from checkers.folds.sweeps import falls
 from framework.checking.findings import finding
-from framework.evidence.run_events import RunEvents, voters
+from framework.evidence.run_events import RunEvents
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.plugins.capabilities import VOTER_CHANGES
@@ -109,9 +109,8 @@ def one_leader(views: Iterable[View], nodes: Nodes) -> Judgement:
 
 def all_vote(views: Iterable[View], plan: Mapping[str, Recorded]) -> Judgement:
     """A quorum that nobody may change is the plan's, in every answer."""
-    ids = ids_in(plan, CONTROLLER)
-    members = sorted(ids[name] for name in voters(plan) if name in ids)
-    if VOTER_CHANGES in (plan.get("provides") or ()) or not members:
+    members = sorted(fixed_voters(plan))
+    if not members:
         return NOT_FIXED, ()
     answers = [each for each in views if each.voters]
     wrong = [each for each in answers if sorted(each.voters) != members]

@@ -4,10 +4,12 @@ This is the one place of the checkers that knows it; a system that speaks that p
 same, whatever its nodes are.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Final
 
+from framework.evidence.run_events import voters
 from framework.history.event import Recorded
+from framework.plugins.capabilities import VOTER_CHANGES
 
 BROKER: Final = "broker"
 CONTROLLER: Final = "controller"
@@ -40,3 +42,12 @@ def ids_in(plan: Mapping[str, Recorded], role: str) -> dict[str, int]:
 def nodes_by_id(plan: Mapping[str, Recorded], role: str) -> dict[int, str]:
     """Id in a role -> node of the plan."""
     return {number: name for name, number in ids_in(plan, role).items()}
+
+
+def fixed_voters(plan: Mapping[str, Recorded]) -> Set[int]:
+    """Ids of those who vote from the beginning to the end; none: clients may change that, or the
+    plan does not say."""
+    ids = ids_in(plan, CONTROLLER)
+    if VOTER_CHANGES in (plan.get("provides") or ()):
+        return frozenset()
+    return frozenset(ids[name] for name in voters(plan) if name in ids)

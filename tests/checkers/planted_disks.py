@@ -81,14 +81,15 @@ class Disks:
         self.ends[node] = at + 1
 
     def lead(self, leader: int, epoch: int, *nodes: str, votes: tuple[int, ...] = ()) -> None:
-        """The record that begins an epoch, on these disks."""
+        """The record that begins an epoch, on these disks. By default it was elected by itself and
+        one other."""
         for node in nodes:
             self.write(
                 node,
                 epoch,
                 "LeaderChange",
                 leader_id=leader,
-                granting_voters=list(votes or (leader,)),
+                granting_voters=list(votes or (leader, leader % 3 + 1)),
                 voters=[1, 2, 3],
             )
 

@@ -7,12 +7,13 @@ import pytest
 from contract import Plants
 from hypothesis import given
 from hypothesis import strategies as st
-from judging import assert_unknown, judged, silent
+from judging import assert_unknown, clause_of, judged, silent
 from planted_elections import ID, clean
 from planted_runs import Story, assert_invalid, assert_valid
 
 from checkers.one_leader_per_epoch import OneLeaderPerEpoch, one_leader_per_epoch
 from framework.checking.keyed import Outcome
+from framework.evidence.changes import LeaderAnnounced
 from framework.evidence.quorum import EpochSaved
 from framework.verdict import Verdict
 
@@ -116,6 +117,104 @@ def former_process_had_saved_another(story: Story) -> None:
         else each
         for each in story.disks.evidence
     ]
+
+
+# --- by a majority ------------------------------------------------------------------------
+
+
+def elects(story: Story, leader: int, votes: list[int], voters: list[int]) -> None:
+    """Of epoch 3, alike on all disks."""
+    for node in ("c1", "c2", "c3", "b1"):
+        story.disks.write(
+            node, 3, "LeaderChange", leader_id=leader, granting_voters=votes, voters=voters
+        )
+
+
+@PLANTED.violation("[1, 2, 3] vote, and leader 1 of epoch 3", "was elected by [1]", on=mute)
+def elected_by_a_minority(story: Story) -> None:
+    elects(story, 1, [1], [1, 2, 3])
+
+
+@PLANTED.violation("was elected by []", on=mute)
+def elected_by_nobody(story: Story) -> None:
+    elects(story, 1, [], [1, 2, 3])
+
+
+@PLANTED.violation("was elected by [2, 3], and not by itself", on=mute)
+def elected_by_all_others(story: Story) -> None:
+    elects(story, 1, [2, 3], [1, 2, 3])
+
+
+@PLANTED.violation("was elected by [1, 2, 4]", on=mute)
+def elected_by_who_does_not_vote(story: Story) -> None:
+    elects(story, 1, [1, 2, 4], [1, 2, 3])
+
+
+@PLANTED.violation("leader 4", "is none of them", on=mute)
+def elected_though_it_does_not_vote(story: Story) -> None:
+    elects(story, 4, [1, 2, 4], [1, 2, 3, 4])
+
+
+@PLANTED.violation("has a record that names [1, 2]", on=mute)
+def elected_by_a_majority_of_fewer_than_vote(story: Story) -> None:
+    elects(story, 1, [1, 2], [1, 2])
+
+
+@PLANTED.violation("has a record that names []", on=mute)
+def elected_by_none_who_may(story: Story) -> None:
+    elects(story, 1, [1, 2], [])
+
+
+@PLANTED.violation("leader 2 of epoch 2", "has the vote of c3, which had saved one for 1", on=mute)
+def elected_by_who_had_saved_a_vote_for_another(story: Story) -> None:
+    story.disks.vote("c3", 2, 1, leader=2)
+
+
+def test_votes_for_the_leader_and_those_that_are_forgotten_are_right() -> None:
+    story = mute()
+    story.disks.vote("c3", 2, 2, leader=2)
+    story.disks.vote("c2", 2, None, leader=2)
+    story.disks.vote("c1", 2, 1, leader=2)  # who did not elect it
+    story.disks.vote("c3", 1, 3, leader=1)  # in another epoch
+    assert judged(OneLeaderPerEpoch(), story).verdict is Verdict.VALID
+
+
+def dynamic() -> Story:
+    """Clients change who votes."""
+    story = mute()
+    story.plan |= {"provides": ["voter-changes"]}
+    return story
+
+
+@PLANTED.violation("[1, 2, 3, 4] vote", "was elected by [1, 2]", on=dynamic)
+def elected_by_half_of_those_whom_it_names(story: Story) -> None:
+    elects(story, 1, [1, 2], [1, 2, 3, 4])
+
+
+@pytest.mark.parametrize(
+    ("leader", "votes", "who"), [(1, [1, 2], [1, 2]), (4, [1, 2, 4], [1, 2, 3, 4]), (1, [], [])]
+)
+def test_where_clients_change_who_votes_a_record_is_held_against_itself(
+    leader: int, votes: list[int], who: list[int]
+) -> None:
+    story = dynamic()
+    elects(story, leader, votes, who)
+    assert judged(OneLeaderPerEpoch(), story).verdict is Verdict.VALID
+
+
+def test_records_that_have_no_place_for_who_voted_show_nothing_of_it() -> None:
+    story = mute()
+    story.disks.evidence = [
+        replace(each, votes=(), voters=()) if isinstance(each, LeaderAnnounced) else each
+        for each in story.disks.evidence
+    ]
+    clause = clause_of(judged(OneLeaderPerEpoch(), story), "majority")
+    assert clause.verdict is None and "no record names" in clause.note
+    story = Story()
+    assert_unknown(OneLeaderPerEpoch(), story, "majority")
+
+
+# --- too little ---------------------------------------------------------------------------
 
 
 def test_voter_without_the_record_is_unknown() -> None:
@@ -247,12 +346,12 @@ def test_what_one_alone_says_is_not_compared() -> None:
     story.plan = {**story.plan, "capabilities": []}
     story.disks.lead(1, 1, "c1")
     story.disks.vote("c2", 2, None, leader=2)
-    assert counted(story) == {"one-record": 0, "one-claim": 0}
+    assert counted(story) == {"one-record": 0, "one-claim": 0, "majority": 1}
     story.disks.vote("c2", 1, None, leader=1)  # beside the record that c1 has
-    assert counted(story) == {"one-record": 0, "one-claim": 1}
+    assert counted(story) == {"one-record": 0, "one-claim": 1, "majority": 1}
     story.disks.vote("c3", 2, None, leader=2)
     story.disks.lead(1, 1, "c3")
-    assert counted(story) == {"one-record": 2, "one-claim": 2}
+    assert counted(story) == {"one-record": 2, "one-claim": 2, "majority": 2}
 
 
 def test_two_who_claim_are_enough_where_nodes_tell_nothing() -> None:
@@ -303,11 +402,11 @@ def test_record_of_a_leader_with_id_0() -> None:
     story = Story()
     story.disks.lead(0, 1, "c1")
     story.disks.lead(2, 1, "c2")
-    assert broken(story) == ["one-record"]
+    assert broken(story) == ["one-record", "majority"]  # 0 does not vote
     story = Story()
-    story.disks.lead(-1, 1, "c1")  # says nobody
+    story.disks.lead(-1, 1, "c1")  # names nobody, so that no other contradicts it
     story.disks.lead(2, 1, "c2")
-    assert broken(story) == []
+    assert broken(story) == ["majority"]
 
 
 def test_who_does_not_know_the_leader_names_nobody() -> None:

@@ -14,6 +14,7 @@ from planted_runs import OTHER, TOPIC, Story, assert_invalid
 
 from checkers.replica_matching import (
     DELETED,
+    OFFSETS,
     ONCE,
     ONE_BATCH,
     ONE_LEADER,
@@ -37,6 +38,7 @@ from framework.evidence.partitions import (
     PartitionOffsetSaved,
     PartitionTruncated,
 )
+from framework.evidence.processes import ProcessEnded
 from framework.evidence.run_events import Part
 from framework.history.pairing import Operation
 from framework.verdict import Verdict
@@ -234,6 +236,7 @@ def test_what_is_compared() -> None:
         "same-batches": 6,
         "deleted": 2,
         "followers-watermarks": 0,
+        "offsets-written-down": 0,
         "epochs-written-down": 0,
         "epochs-rise": 14,
         "written-once": 0,
@@ -533,6 +536,95 @@ def test_shares_of_a_run_judge_each_follower_once() -> None:
     shares = [replace(whole, part=Part(number, 8)) for number in range(8)]
     found = [replica_matching(each).clauses or {} for each in shares]
     assert sorted(int(str(each[WATERMARKS.name])) for each in found) == [0] * 6 + [1] * 2
+
+
+# --- offsets beside logs ------------------------------------------------------------------
+
+
+def offset(story: Story, node: str, what: str, at: int, partition: int = 0) -> None:
+    story.disks.tell(
+        PartitionOffsetSaved, node, topic_id=TOPIC, partition=partition, what=what, offset=at
+    )
+
+
+def ends(story: Story, node: str, code: int | None) -> None:
+    """Its process, as the harness saw it."""
+    ended = story.disks.tell(ProcessEnded, node, process=1, exit_code=code)
+    story.disks.evidence[-1] = replace(ended, source="harness")
+
+
+def pointed() -> Story:
+    """Three offsets beside a log of each broker, at its end; one of them was killed."""
+    story = marked()
+    for node, end in (("b1", 6), ("b2", 6), ("b3", 5)):
+        offset(story, node, "recovery-point", end)
+        offset(story, node, "log-start", 0)
+    for node, code in (("b1", 0), ("b2", 143), ("b3", -9)):
+        ends(story, node, code)
+    return story
+
+
+def test_offsets_within_their_logs_are_right() -> None:
+    story = pointed()
+    assert_clean(story)
+    assert counts(story)[OFFSETS.name] == 8  # three of two brokers, and a watermark of partition 1
+
+
+@pytest.mark.parametrize("what", ["recovery-point", "high-watermark", "log-start"])
+def test_an_offset_behind_the_end_of_its_log_is_found(what: str) -> None:
+    story = pointed()
+    offset(story, "b2", what, 7)
+    assert accused(story) >= {OFFSETS.name}
+    messages = [each.message for each in judged(story).findings]
+    assert any(f"b2 left the {what} 7 beside a log that ends at 6" in each for each in messages)
+
+
+@PLANTED.violation("b1 left the recovery-point 9 beside a log that ends at 6", on=pointed)
+def point_up_to_which_more_is_flushed_than_there_is(story: Story) -> None:
+    offset(story, "b1", "recovery-point", 9)
+
+
+@pytest.mark.parametrize("code", [-9, -15, 1, None])
+def test_a_process_that_did_not_end_in_order_may_leave_any(code: int | None) -> None:
+    story = marked()
+    offset(story, "b1", "recovery-point", 9)
+    ends(story, "b1", code)
+    assert_clean(story)
+    found = replica_matching(story.run_events()).clauses or {}
+    assert found[OFFSETS.name] == "no process ended in order"
+
+
+@pytest.mark.parametrize("state", [{"torn": True}, {"wrong": "has a gap"}])
+def test_a_log_that_cannot_be_read_to_its_end_shows_nothing(state: dict[str, Any]) -> None:
+    story = pointed()
+    lies(story, "b1", 5, **state)
+    offset(story, "b1", "recovery-point", 9)
+    assert OFFSETS.name not in accused(story)
+
+
+def test_a_log_that_a_former_process_left_may_be_gone_since() -> None:
+    story = marked()
+    story.disks.restart("b1")
+    offset(story, "b1", "recovery-point", 9)
+    ends(story, "b1", 0)
+    assert OFFSETS.name not in accused(story)
+    lies(story, "b1", 8)
+    offset(story, "b1", "recovery-point", 9)
+    assert OFFSETS.name in accused(story)
+
+
+def test_where_no_offset_is_written_down_none_is_held_against_a_log() -> None:
+    story = clean()
+    ends(story, "b1", 0)
+    found = replica_matching(story.run_events()).clauses or {}
+    assert found[OFFSETS.name] == "nodes write no offsets down beside their logs"
+
+
+def test_shares_of_a_run_judge_each_offset_once() -> None:
+    whole = pointed().run_events()
+    shares = [replace(whole, part=Part(number, 8)) for number in range(8)]
+    found = [compared(replica_matching(each))[OFFSETS.name] for each in shares]
+    assert sum(found) == compared(replica_matching(whole))[OFFSETS.name] == 8
 
 
 def test_who_writes_no_high_watermark_down_is_not_held_against_any() -> None:

@@ -338,6 +338,11 @@ def elected_by_half(story: Story) -> None:
     leads(story, 2, 3, (2, 3), (2,))
 
 
+@PLANTED.violation("leader 2", "was elected by [1, 3], and not by itself")
+def elected_by_the_others(story: Story) -> None:
+    leads(story, 2, 3, ALL, (1, 3))
+
+
 @PLANTED.violation("leader 2", "was elected by [1, 2]")
 def elected_by_one_who_was_removed(story: Story) -> None:
     asks(story, "remove", 1)
