@@ -14,7 +14,7 @@ little earlier than at the topics themselves, and at brokers a little later, as 
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import Final
 
@@ -24,6 +24,7 @@ from checkers.folds.lives import Lives
 from checkers.folds.log_points import LogPoints, Spans
 from checkers.folds.owed import Acknowledged, Latest, Peace, acknowledged, shown_committed
 from checkers.folds.peace import FOREVER_NS
+from checkers.folds.registered_places import told_where_registered
 from checkers.folds.shown_ends import SHOWS, all_ends
 from checkers.folds.values import cluster_view
 from framework.checking.findings import finding, weighed
@@ -35,7 +36,7 @@ from framework.evidence.run_events import RunEvents
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.plugins.capabilities import NODE_ANSWERS
-from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Finding
+from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
 ONE_TOPIC: Final = "metadata"
 ALL_TOPICS: Final = "describe-topics"
@@ -52,8 +53,8 @@ ONE_POINT: Final = Clause(
     floor=4,
     because="two brokers, each asked about two topics or twice",
     sources=(LEDGER, CLIENTS, DISKS, EVENTS),
-    blind="a point between two records that were written together; brokers' addresses, brokers "
-    "that no answer of the run lists, and topics' configurations",
+    blind="a point between two records that were written together; brokers that no answer of the "
+    "run lists, and topics' configurations",
 )
 NO_WAY_BACK: Final = Clause(
     name="points-rise",
@@ -78,6 +79,16 @@ KEEPS_UP: Final = Clause(
     "committed after the last answer that shows how far the log is",
 )
 
+PLACES: Final = Clause(
+    name="registered-places",
+    says="Where an answer says that a broker is, that broker had registered",
+    compares="places of brokers that answers tell, of those whom the log registers",
+    floor=4,
+    because="two brokers, each told of twice",
+    sources=(LEDGER, DISKS, EVENTS),
+    blind="which of its registrations a place is of; places that nobody tells; security protocols",
+)
+
 
 def metadata_cache(events: RunEvents) -> Outcome:
     records, by = surest(known_log(events))
@@ -93,11 +104,16 @@ def metadata_cache(events: RunEvents) -> Outcome:
         KEEPS_UP: sum(each.answer.of_topics for each, _ in owing),
     }
     occasions = {NO_WAY_BACK: _seldom(asked), KEEPS_UP: _no_peace(asked, changed, peace)}
-    counts = {
+    counts: dict[str, Count] = {
         each.name: each.count(found[each], _no_topics(changed) or occasions.get(each, ""))
         for each in found
     }
-    findings = [*_unexplained(placed, by), *_behind(owing, by)]
+    counts[PLACES.name], misplaced = told_where_registered(events.observations, records, by)
+    findings = [
+        *_unexplained(placed, by),
+        *_behind(owing, by),
+        *(replace(each, clause=PLACES.name) for each in misplaced),
+    ]
     figures = {
         "answers": sum(each.of_topics for each in answers),
         "lists of brokers": sum(bool(each.brokers) for each in answers),
@@ -402,10 +418,11 @@ class MetadataCache(RunChecker):
     name = "metadata-cache"
     summary = (
         "Each answer of a broker's metadata is a point of the committed log; the points of a "
-        "process never go back, and in peace they keep up with what was committed"
+        "process never go back, in peace they keep up with what was committed, and brokers are "
+        "told to be where they registered"
     )
     requires = frozenset({NODE_ANSWERS}) | either_of(Change)
-    clauses = (ONE_POINT, NO_WAY_BACK, KEEPS_UP)
+    clauses = (ONE_POINT, NO_WAY_BACK, KEEPS_UP, PLACES)
     check_run = RunCheck(
         metadata_cache,
         evidence=(Change,),

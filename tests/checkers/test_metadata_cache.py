@@ -1,6 +1,7 @@
 """Each answer of a broker's metadata is a point of the committed log, and points never go back."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -111,63 +112,89 @@ def test_caches_that_are_late_are_accepted() -> None:
     result = judged(CHECKER, clean())
     assert result.verdict is Verdict.VALID
     compared = {each.name: each.compared for each in result.clauses}
-    assert compared == {"one-point": 11, "points-rise": 8, "keeps-up": 4}
+    assert compared == {
+        "one-point": 11,
+        "points-rise": 8,
+        "keeps-up": 4,
+        "registered-places": 0,
+    }
 
 
-PLANTED = Plants(clean)
+def registers(story: Story, broker: int, *hosts: str, epoch: int = 7) -> None:
+    """At these hosts, port 9092."""
+    points = [
+        {"name": name, "host": host, "port": 9092, "security_protocol": 0}
+        for name, host in zip("abc", hosts, strict=False)
+    ]
+    record(story, "BrokerRecord", broker_id=broker, broker_epoch=epoch, end_points=points)
+    of_broker(story, "UnfenceBrokerRecord", broker, epoch)
 
 
-@PLANTED.violation("at none of its points", "leader 5 in epoch 0")
+def placed() -> Story:
+    """Two brokers are told of where they registered; one of them has another end point, too."""
+    story = clean()
+    registers(story, 4, "10.0.0.4", "10.9.9.4")
+    registers(story, 5, "10.0.0.5", epoch=8)
+    for node in ("b1", "b2"):
+        lists(story, 4, 5, node=node)
+    return story
+
+
+PLANTED = Plants(placed)
+violation = partial(PLANTED.violation, on=clean)
+
+
+@violation("at none of its points", "leader 5 in epoch 0")
 def a_state_that_never_was(story: Story) -> None:
     read(story, "t", shows(leader=5))
 
 
-@PLANTED.violation("at none of its points", "t is topic 2222")
+@violation("at none of its points", "t is topic 2222")
 def another_topic_of_that_name(story: Story) -> None:
     read(story, "t", shows(OTHER))
 
 
-@PLANTED.violation("at none of its points", "never all of it together", "operation")
+@violation("at none of its points", "never all of it together", "operation")
 def two_states_that_never_met(story: Story) -> None:
     story.restart("b3")
     partition(story, TOPIC, 3, isr=[4, 6])
     listed(story, "b3", t=shows(isr=[4, 6]), u=shows(OTHER))
 
 
-@PLANTED.violation("at none of its points", "t/0 has leader 4 in epoch 1")
+@violation("at none of its points", "t/0 has leader 4 in epoch 1")
 def an_epoch_that_nobody_began(story: Story) -> None:
     listed(story, "b3", t=shows(leader_epoch=1))
 
 
-@PLANTED.violation("at none of its points", "ISR")
+@violation("at none of its points", "ISR")
 def replicas_that_nobody_assigned(story: Story) -> None:
     listed(story, "b3", t=shows(replicas=[4, 5, 7]))
 
 
-@PLANTED.violation("which the same process had reached", "ISR [4, 5]")
+@violation("which the same process had reached", "ISR [4, 5]")
 def an_isr_that_was_over(story: Story) -> None:
     partition(story, TOPIC, 3, isr=[5])
     read(story, "t", shows(isr=[5]))
     read(story, "t", shows(isr=[4, 5]))
 
 
-@PLANTED.violation("which the same process had reached", "u is topic 2222")
+@violation("which the same process had reached", "u is topic 2222")
 def a_topic_that_had_gone(story: Story) -> None:
     read(story, "u", shows(OTHER))
 
 
-@PLANTED.violation("which the same process had reached", "no topic t")
+@violation("which the same process had reached", "no topic t")
 def a_topic_that_is_left_out(story: Story) -> None:
     listed(story, "b2")
 
 
-@PLANTED.violation("had been acknowledged at", "no topic v", "create of v")
+@violation("had been acknowledged at", "no topic v", "create of v")
 def a_broker_that_stays_behind(story: Story) -> None:
     story = _settled_late(story)
     read(story, "v", None, "b3")
 
 
-@PLANTED.violation("had been acknowledged at", "u is topic 2222", "delete of u")
+@violation("had been acknowledged at", "u is topic 2222", "delete of u")
 def a_broker_that_never_saw_it_go(story: Story) -> None:
     listed(story, "b3", t=shows(), u=shows(OTHER))
 
@@ -190,12 +217,12 @@ def shrunk(story: Story, **fields: Any) -> Story:
 STALE = ("c1 had shown to be committed", "t/0 has leader 4 in epoch 0, ISR [4, 5, 6]")
 
 
-@PLANTED.violation(*STALE)
+@violation(*STALE)
 def a_broker_that_keeps_an_isr_that_was_over(story: Story) -> None:
     listed(shown(shrunk(story)), "b3", t=shows())
 
 
-@PLANTED.violation("c2 had shown to be committed", STALE[1])
+@violation("c2 had shown to be committed", STALE[1])
 def a_broker_that_keeps_what_a_client_was_shown_to_be_over(story: Story) -> None:
     shrunk(story)
     ext = {"offset": story.disks.ends[VOTERS[0]], "epoch": 1}
@@ -204,18 +231,18 @@ def a_broker_that_keeps_what_a_client_was_shown_to_be_over(story: Story) -> None
     listed(story, "b3", t=shows())
 
 
-@PLANTED.violation(*STALE)
+@violation(*STALE)
 def a_broker_that_tells_a_client_of_a_leader_that_was_over(story: Story) -> None:
     read(shown(shrunk(story, leader=5, leader_epoch=1, isr=[5, 6])), "t", shows(), "b3")
 
 
-@PLANTED.violation(*STALE)
+@violation(*STALE)
 def a_broker_that_keeps_an_epoch_that_was_over(story: Story) -> None:
     """Leader and ISR are what they were."""
     read(shown(shrunk(story, leader_epoch=1, isr=list(ALL))), "t", shows(), "b3")
 
 
-@PLANTED.violation(*STALE)
+@violation(*STALE)
 def a_broker_that_is_behind_what_was_shown_before_the_cluster_settled(story: Story) -> None:
     shown(shrunk(story), wait_ms=1)
     story.wait(1_000)
@@ -240,17 +267,17 @@ def shows_of(*numbers: int) -> dict[str, Any]:
     return {"topic_id": V, "partitions": [{**state, "partition": each} for each in numbers]}
 
 
-@PLANTED.violation("which the same process had reached", "v has partitions []")
+@violation("which the same process had reached", "v has partitions []")
 def a_topic_that_has_lost_all_its_partitions(story: Story) -> None:
     read(of_two(story), "v", shows_of(), "b2")
 
 
-@PLANTED.violation("at none of its points", "v has partitions [1]")
+@violation("at none of its points", "v has partitions [1]")
 def a_topic_without_its_first_partition(story: Story) -> None:
     read(of_two(story), "v", shows_of(1), "b3")
 
 
-@PLANTED.violation("at none of its points", "v is topic 4444", "v has partitions []")
+@violation("at none of its points", "v is topic 4444", "v has partitions []")
 def a_topic_that_never_was_with_the_others_that_are(story: Story) -> None:
     read(of_two(story), "v", {"topic_id": W, "partitions": []}, "b3")
 
@@ -264,7 +291,7 @@ def test_partitions_that_come_one_after_another_are_accepted() -> None:
     assert_valid(metadata_cache(story.run_events()))
 
 
-@PLANTED.violation("c1 had shown to be committed", "broker 4 is listed", on=lambda: with_lists())
+@violation("c1 had shown to be committed", "broker 4 is listed", on=lambda: with_lists())
 def a_fenced_broker_that_is_listed_though_it_was_shown_to_be_fenced(story: Story) -> None:
     of_broker(story, "FenceBrokerRecord", 4)
     lists(shown(story), 4, 5, 7, node="b3")
@@ -375,57 +402,57 @@ def test_lists_that_are_late_are_accepted() -> None:
     assert result.figures["lists of brokers"] == 12
 
 
-@PLANTED.violation("had been acknowledged at", "create of v", "broker 6 is listed", on=with_lists)
+@violation("had been acknowledged at", "create of v", "broker 6 is listed", on=with_lists)
 def a_fenced_broker_that_is_listed_for_long(story: Story) -> None:
     lists(story, 4, 5, 6, node="b3")
 
 
-@PLANTED.violation("had been acknowledged at", "broker 6 is listed", on=with_lists)
+@violation("had been acknowledged at", "broker 6 is listed", on=with_lists)
 def a_fenced_broker_that_is_listed_beside_topics(story: Story) -> None:
     listing = {"topics": [], "others": 1, **brokers_of(4, 5, 6)}
     story.ask("b3", "describe-topics", listing)
 
 
-@PLANTED.violation("had been acknowledged at", "broker 6 is not listed", on=with_lists)
+@violation("had been acknowledged at", "broker 6 is not listed", on=with_lists)
 def a_live_broker_that_is_left_out_for_long(story: Story) -> None:
     of_broker(story, "UnfenceBrokerRecord", 6)
     story = _settled_late(story, "w", W)
     lists(story, 4, 5, node="b3")
 
 
-@PLANTED.violation("at none of its points", "broker 9 is listed", on=with_lists)
+@violation("at none of its points", "broker 9 is listed", on=with_lists)
 def a_broker_that_never_was(story: Story) -> None:
     lists(story, 4, 5, 9, node="b3")
 
 
-@PLANTED.violation("at none of its points: broker 8 is listed", on=with_lists)
+@violation("at none of its points: broker 8 is listed", on=with_lists)
 def a_broker_that_was_never_in_service(story: Story) -> None:
     of_broker(story, "BrokerRecord", 8)
     lists(story, 4, 5, 8, node="b3")
 
 
-@PLANTED.violation("at none of its points", "never all of it together", on=with_lists)
+@violation("at none of its points", "never all of it together", on=with_lists)
 def brokers_that_were_never_there_together(story: Story) -> None:
     lists(story, 4, 5, 6, 7, node="b3")
 
 
-@PLANTED.violation("which the same process had reached", "broker 6 is listed", on=with_lists)
+@violation("which the same process had reached", "broker 6 is listed", on=with_lists)
 def a_list_that_goes_back(story: Story) -> None:
     lists(story, 4, 5, 6, node="b2")
 
 
-@PLANTED.violation("which the same process had reached", "broker 7 is not listed", on=with_lists)
+@violation("which the same process had reached", "broker 7 is not listed", on=with_lists)
 def a_list_that_goes_back_to_fewer(story: Story) -> None:
     lists(story, 4, 5, node="b2")
 
 
-@PLANTED.violation("which the same process had reached", "u is topic 2222", on=with_lists)
+@violation("which the same process had reached", "u is topic 2222", on=with_lists)
 def a_topic_of_before_the_list(story: Story) -> None:
     lists(story, 4, 5, 7, node="b3")
     read(story, "u", shows(OTHER), "b3")
 
 
-@PLANTED.violation("which the same process had reached", "broker 6 is listed", on=with_lists)
+@violation("which the same process had reached", "broker 6 is listed", on=with_lists)
 def a_list_of_before_the_topic(story: Story) -> None:
     story.plan = {"nodes": NODES}
     topic(story, "w", W)
@@ -433,7 +460,7 @@ def a_list_of_before_the_topic(story: Story) -> None:
     lists(story, 4, 5, 6, node="b3")
 
 
-@PLANTED.violation("at none of its points", "never all of it together", on=with_lists)
+@violation("at none of its points", "never all of it together", on=with_lists)
 def brokers_of_before_the_topics_beside_them(story: Story) -> None:
     partition(story, TOPIC, 3, isr=[5])
     named = {"name": "t", **shows(isr=[5])}
@@ -441,7 +468,7 @@ def brokers_of_before_the_topics_beside_them(story: Story) -> None:
     story.ask("b3", "describe-topics", listing)
 
 
-@PLANTED.violation("had been acknowledged at", "broker 6 is listed", on=with_lists)
+@violation("had been acknowledged at", "broker 6 is listed", on=with_lists)
 def another_process_of_the_broker_that_is_fenced(story: Story) -> None:
     """It registered under a new epoch, and nobody unfenced that."""
     of_broker(story, "UnfenceBrokerRecord", 6)
@@ -450,7 +477,7 @@ def another_process_of_the_broker_that_is_fenced(story: Story) -> None:
     lists(story, 4, 5, 6, 7, node="b3")
 
 
-@PLANTED.violation("broker 5 is not listed", on=with_lists)
+@violation("broker 5 is not listed", on=with_lists)
 def a_broker_that_shuts_down_and_is_left_out(story: Story) -> None:
     _shuts_down(story)
     lists(story, 4, 7, node="b3")
@@ -544,7 +571,9 @@ def test_answers_of_brokers_alone_are_not_enough() -> None:
             for each in answers
         ]
     outcome = metadata_cache(story.run_events())
-    assert outcome.figures["lists of brokers"] and set(outcome.clauses.values()) == {0}
+    assert outcome.figures["lists of brokers"] and {0} == {
+        count for name, count in (outcome.clauses or {}).items() if name != "registered-places"
+    }
     for clause in ("one-point", "points-rise", "keeps-up"):
         assert_unknown(CHECKER, story, clause)
 
@@ -1053,3 +1082,66 @@ def _end(story: Story, begun: Operation, shown: str, is_listed: bool | None) -> 
     story.operations.remove(done)
     story.observations.append(done)
     return Said(shown if topic else None, is_listed, begun.index, done.end or 0)
+
+
+# --- where brokers are --------------------------------------------------------------------
+
+
+def placing(story: Story) -> Any:
+    return clause_of(judged(CHECKER, story), "registered-places")
+
+
+def test_brokers_that_are_told_of_where_they_registered_are_right() -> None:
+    assert judged(CHECKER, placed()).verdict is Verdict.VALID
+    assert placing(placed()).compared == 4
+
+
+PLACED = "broker 4 is at 10.0.0.4:9092; by the committed log it registered at 10.0.0.9:9092"
+
+
+@violation("b1", PLACED)
+def a_broker_that_registered_elsewhere(story: Story) -> None:
+    registers(story, 4, "10.0.0.9")
+    lists(story, 4)
+
+
+@violation("broker 5 is at 10.0.0.5:9092", "registered at nowhere")
+def a_broker_that_registered_nowhere(story: Story) -> None:
+    registers(story, 4, "10.0.0.4")
+    registers(story, 5)
+    lists(story, 4, 5)
+
+
+@violation("broker 4 is at 10.0.0.8:9092")
+def a_broker_that_is_told_of_in_a_second_place(story: Story) -> None:
+    registers(story, 4, "10.0.0.4")
+    told = brokers_of(4)["brokers"]
+    story.ask("b1", "describe-cluster", {"brokers": [*told, {**told[0], "host": "10.0.0.8"}]})
+
+
+def test_a_broker_that_registers_again_may_be_told_of_in_either_place() -> None:
+    story = placed()
+    registers(story, 4, "10.0.0.7", epoch=9)
+    lists(story, 4, 5)
+    told = {"id": 4, "host": "10.0.0.7", "port": 9092}
+    story.ask("b2", "describe-cluster", {"brokers": [told, *brokers_of(5)["brokers"]]})
+    assert placing(story).verdict is Verdict.VALID
+    assert placing(story).compared == 8
+
+
+def test_of_a_broker_without_a_registration_others_rules_tell() -> None:
+    story = placed()
+    lists(story, 6)
+    assert placing(story).compared == 4
+
+
+def test_a_log_without_places_shows_none() -> None:
+    story = clean()
+    into_service(story, 4, 5)
+    lists(story, 4, 5)
+    assert placing(story).verdict is None
+    assert placing(story).note == "the log does not say where brokers are"
+    assert placing(clean()).verdict is None  # and one without brokers
+    unread = placed()
+    unread.disks.evidence = []
+    assert_unknown(CHECKER, unread, "registered-places")

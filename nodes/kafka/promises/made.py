@@ -97,6 +97,13 @@ _LOGS: Final = (
         ),
     ),
     Promise(
+        name="checkpoints",
+        says="What a broker that ends in order writes down of a log - its high watermark, where "
+        "recovery begins, where the log begins - is not behind its end",
+        source="LogManager.shutdown, ReplicaManager.checkpointHighWatermarks",
+        clauses=of("replica-matching", "offsets-written-down"),
+    ),
+    Promise(
         name="deleted-records",
         says="Records below an acknowledged delete are not given again by who acknowledged it",
         source="KIP-107",
@@ -276,10 +283,10 @@ _QUORUM: Final = (
     ),
     Promise(
         name="one-leader",
-        says="An epoch of the quorum has one leader",
+        says="An epoch of the quorum has one leader, whom a majority of the voters elected",
         source="KIP-595",
         clauses=(
-            *of("one-leader-per-epoch", "one-record", "one-claim"),
+            *of("one-leader-per-epoch", "one-record", "one-claim", "majority"),
             *of("observed-cluster", "one-leader"),
         ),
     ),
@@ -459,7 +466,7 @@ _BROKERS: Final = (
         says="Brokers answer from what they have applied of the committed log, in its order",
         source="KIP-631, Broker Metadata Management",
         clauses=(
-            *of("metadata-cache", "one-point", "points-rise", "keeps-up"),
+            *of("metadata-cache", "one-point", "points-rise", "keeps-up", "registered-places"),
             *of("metadata-answers", "caches", "settled-caches"),
             *of("uncommitted-never-visible", "shown-is-committed"),
         ),

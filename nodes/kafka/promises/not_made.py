@@ -68,7 +68,8 @@ _CONTROL_PLANE: Final = (
         why="done otherwise",
         instead="`quorum-state` forgets a vote once a leader is known, but for the leader's own",
         source="KIP-595; FollowerState",
-        so="votes are judged by who leads (`one-leader-per-epoch`)",
+        so="votes are judged by the record of who leads (`one-leader-per-epoch`), and a vote that "
+        "is still there against it",
         capabilities=frozenset({"kept-votes"}),
         clauses=of("one-vote", "one-candidate", "long-enough-log"),
     ),
