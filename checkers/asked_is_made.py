@@ -389,9 +389,10 @@ def _no_occasion(
         apart = (UNREGISTERED, UNTOLD)
         return {each.name: "nobody asked for a topic" for each in CLAUSES if each not in apart}
     found: dict[str, Count] = {}
-    if len({str(each.key) for each in events.operations if each.f == "create"}) == 1:
+    made = (each for each in events.operations if each.f == "create" and each.ok)
+    if len({str(each.key) for each in made}) == 1:
         few = (each.name for each in (ANSWERS, LOGGED) if seen[each.name] == 1)
-        found |= dict.fromkeys(few, "clients asked for one topic alone")
+        found |= dict.fromkeys(few, "clients were acknowledged one topic alone")
     if why := unshown(events.plan, Change):
         found |= {LOGGED.name: why, MOVED.name: why, CHANGED.name: why, ELECTED.name: why}
     found |= _nothing_moved(events, wanted.moves, seen)

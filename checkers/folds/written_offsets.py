@@ -23,7 +23,7 @@ IN_ORDER: Final = frozenset({0, 143})
 def offsets_beside_logs(events: RunEvents) -> tuple[Count, list[Finding]]:
     """Those that lie behind the end of their log, and how many were held against one. One finding
     a log."""
-    saved = [each for each in events.of(PartitionOffsetSaved) if events.has(*_key(each))]
+    saved = list(events.of(PartitionOffsetSaved))
     if not saved:
         return "nodes write no offsets down beside their logs", []
     orderly = _in_order(events.of(ProcessEnded)) & {(each.node, each.incarnation) for each in saved}

@@ -2014,12 +2014,24 @@ def test_nobody_asked_how_topics_are_configured() -> None:
     assert "nobody asked how" in clause_of(judged(story), "configurations").note
 
 
-@pytest.mark.parametrize(("others", "verdict"), [("describe", None), ("create", Verdict.UNKNOWN)])
-def test_of_one_topic_alone_nothing_can_be_confused(others: str, verdict: Verdict | None) -> None:
+@pytest.mark.parametrize(
+    ("other", "outcome", "verdict"),
+    [
+        ("describe", "ok", None),
+        ("create", "info", None),
+        ("create", "fail", None),
+        ("create", "ok", Verdict.UNKNOWN),  # which tells nothing
+    ],
+)
+def test_of_one_topic_alone_nothing_can_be_confused(
+    other: str, outcome: str, verdict: Verdict | None
+) -> None:
     story = Story()
     create(story, "t", ASKED, TOPIC, num_partitions=2)
-    story.op(others, "u", ASKED, type="info")
-    assert clause_of(judged(story), "answers").verdict is verdict
+    story.op(other, "u", ASKED, {"topic_id": OTHER} if outcome == "ok" else None, type=outcome)
+    answers = clause_of(judged(story), "answers")
+    assert answers.verdict is verdict
+    assert verdict is not None or answers.note == "clients were acknowledged one topic alone"
 
 
 def after_its_partitions(plant: Callable[[LogStory], Any]) -> LogStory:

@@ -130,7 +130,7 @@ def elects(story: Story, leader: int, votes: list[int], voters: list[int]) -> No
         )
 
 
-@PLANTED.violation("[1, 2, 3] vote, and leader 1 of epoch 3", "was elected by [1]", on=mute)
+@PLANTED.violation("[1, 2, 3] vote, and leader 1 of epoch 3, whose record c1 has", on=mute)
 def elected_by_a_minority(story: Story) -> None:
     elects(story, 1, [1], [1, 2, 3])
 
@@ -168,6 +168,32 @@ def elected_by_none_who_may(story: Story) -> None:
 @PLANTED.violation("leader 2 of epoch 2", "has the vote of c3, which had saved one for 1", on=mute)
 def elected_by_who_had_saved_a_vote_for_another(story: Story) -> None:
     story.disks.vote("c3", 2, 1, leader=2)
+
+
+def test_a_saved_vote_for_another_is_shown_beside_the_record() -> None:
+    story = mute()
+    story.disks.vote("c3", 2, 1, leader=2)
+    (found,) = one_leader_per_epoch(story.run_events()).findings
+    assert [each["type"] for each in found.events] == ["leader-announced", "epoch-saved"]
+    story = mute()
+    elects(story, 1, [1], [1, 2, 3])
+    (found,) = one_leader_per_epoch(story.run_events()).findings
+    assert [each["type"] for each in found.events] == ["leader-announced"]
+    assert "was elected by [1]" in found.message
+
+
+def test_who_has_no_id_that_is_known_may_have_saved_any_vote() -> None:
+    story = mute()
+    story.disks.vote("x", 2, 1, leader=2)
+    assert judged(OneLeaderPerEpoch(), story).verdict is Verdict.VALID
+
+
+def test_one_node_needs_no_majority() -> None:
+    story = Story()
+    story.plan = {**story.plan, "nodes": {"c1": story.plan["nodes"]["c1"]}}
+    story.disks.write("c1", 1, "LeaderChange", leader_id=1, granting_voters=[1], voters=[1])
+    clause = clause_of(judged(OneLeaderPerEpoch(), story), "majority")
+    assert clause.verdict is None and clause.note == "the cluster has one node"
 
 
 def test_votes_for_the_leader_and_those_that_are_forgotten_are_right() -> None:
