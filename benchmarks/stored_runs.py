@@ -22,7 +22,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -70,7 +70,7 @@ def relabelled(source: Path, target: Path, seed: int) -> None:
         plan.write_text(json.dumps(said))
     path = target / SEALED / MANIFEST
     manifest = replace(Manifest.of(path), marks=marks_of(target), content=content_of(target))
-    path.write_text(json.dumps(asdict(manifest)))
+    path.write_text(manifest.text())
 
 
 def empty(source: Path, target: Path) -> None:

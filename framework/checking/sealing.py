@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -79,13 +79,19 @@ class Counts:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """What a run was sealed from. `marks`: a digest of its files' names, sizes and times;
-    `content`: of their names and bytes; `code`: of what read them. `notes`: what was forgiven."""
+    `content`: of their names and bytes; `code`: of what read them. `notes`: what was forgiven.
+    `counted`: its counts as JSON, a seventh of what they are as objects: thousands of manifests
+    are there together."""
 
     marks: str
     content: str
     code: str
     notes: Sequence[str]
-    counts: Counts
+    counted: str
+
+    @property
+    def counts(self) -> Counts:
+        return _counts(self.counted)
 
     @classmethod
     def of(cls, path: Path) -> "Manifest":
@@ -96,7 +102,21 @@ class Manifest:
     def said(cls, text: str | bytes) -> "Manifest":
         """As `of`, of what its file says."""
         fields = json.loads(text)
-        return cls(**{**fields, "counts": Counts(**fields["counts"])})
+        counted = json.dumps(fields.pop("counts"))
+        found = cls(**fields, counted=counted)
+        _counts(found.counted)
+        return found
+
+    def text(self) -> str:
+        """As its file says it."""
+        fields = {name: value for name, value in asdict(self).items() if name != "counted"}
+        return json.dumps({**fields, "counts": json.loads(self.counted)})
+
+
+@lru_cache(maxsize=1)
+def _counts(counted: str) -> Counts:
+    """Who asks for one of a run's counts asks for others."""
+    return Counts(**json.loads(counted))
 
 
 def sealed_as(folder: Path, plan: Mapping[str, Recorded]) -> Manifest | None:
@@ -148,7 +168,7 @@ def _marked(folder: Path, manifest: Manifest) -> Manifest:
 
 
 def _write_manifest(path: Path, manifest: Manifest) -> None:
-    path.write_text(json.dumps(asdict(manifest)))
+    path.write_text(manifest.text())
     path.chmod(0o644)
 
 
@@ -278,7 +298,7 @@ def finish(
         content=said.pop("content"),
         code=code_of(info.plan),
         notes=said.pop("notes"),
-        counts=Counts(**said),
+        counted=json.dumps(said),
     )
     (unfinished / PLANNED).write_text(json.dumps(dict(info.plan), default=str))
     _write_manifest(unfinished / MANIFEST, manifest)

@@ -10,7 +10,7 @@ and a rule's tables are Arrow from the file to the rule.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree
 from typing import Final, Protocol
@@ -128,7 +128,7 @@ class _Look:
         manifest = None
         with suppress(UsageError):  # who seals it says what is wrong
             manifest = sealed_as(Path(self.folder), read_run(Path(self.folder)).info.plan)
-        return _Said("" if manifest is None else json.dumps(asdict(manifest)), "")
+        return _Said("" if manifest is None else manifest.text(), "")
 
 
 def _held(info: RunInfo, unfinished: Path, parts: Sequence["_Said"]) -> Held | str:

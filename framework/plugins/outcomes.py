@@ -31,7 +31,8 @@ ABSENT: Final = "absent"
 STALE: Final = "stale"
 """A refusal of whoever asks: his epoch is over."""
 OUT_OF_RANGE: Final = "out-of-range"
-"""A refusal of a place from which to read: nothing is there, or nothing any more."""
+"""A refusal of a place from which to read, for nothing is there, or nothing any more; or of a
+feature's level that some node does not know."""
 NEEDLESS: Final = "needless"
 """A refusal of what is so already."""
 OF_THE_ASKER: Final = frozenset({STALE, OUT_OF_RANGE})

@@ -10,9 +10,12 @@ from kio.static.primitive import i16, i64
 
 from framework.history.event import Invocation
 from framework.plugins.dialect import UnexpectedResponse
-from framework.plugins.outcomes import Ok, Refused
+from framework.plugins.outcomes import OUT_OF_RANGE, Failure, Ok, OutcomeTable, Refused
+from nodes.kafka.outcomes import OUTCOMES as KAFKA
+from nodes.kraft.adapter.outcomes import OUTCOMES as KRAFT
 from nodes.kraft.controller.answers import NO_THROTTLE
 from workloads.kafka.feature_messages import (
+    EXCHANGES,
     features_answer,
     features_request,
     update_answer,
@@ -87,3 +90,24 @@ def test_levels_are_told_with_the_end_of_the_log(level: int | None) -> None:
     feature = {"name": "f", "level": level, "lowest": 1, "highest": 2}
     assert features_answer(ASKS, told(0, *key)) == Ok({"epoch": 7, "features": [feature]})
     assert features_answer(ASKS, told(35)) == Refused("UNSUPPORTED_VERSION")
+
+
+@pytest.mark.parametrize(
+    ("table", "code", "type", "asserts"),
+    [
+        (KRAFT, 95, "fail", OUT_OF_RANGE),
+        (KRAFT, 96, "fail", None),
+        (KRAFT, 7, "info", None),
+        (KAFKA, 95, "info", OUT_OF_RANGE),
+        (KAFKA, 96, "info", None),
+    ],
+)
+def test_what_a_refusal_means(
+    table: OutcomeTable, code: int, type: str, asserts: str | None
+) -> None:
+    """A level that some node does not know is the fault of who asks. Of Apache Kafka's brokers
+    nobody knows whether they forwarded it twice."""
+    answer = update_answer(asked(type="upgrade"), answered(code=code))
+    assert isinstance(answer, Refused)
+    failure = table.refused("update-feature", answer, retried=EXCHANGES["update-feature"].forwarded)
+    assert failure == Failure(type, (answer.code, "why"), asserts)  # type: ignore[arg-type]

@@ -78,6 +78,7 @@ OUTCOMES: Final = OutcomeTable(
         ("alter-isr", name_of(ErrorCode.stale_broker_epoch)): STALE,
         ("fetch", name_of(ErrorCode.offset_out_of_range)): OUT_OF_RANGE,
         ("elect", name_of(ErrorCode.election_not_needed)): NEEDLESS,
+        ("update-feature", name_of(ErrorCode.invalid_update_version)): OUT_OF_RANGE,
         ("forget", name_of(ErrorCode.group_id_not_found)): ABSENT,
         **STALE_MEMBERS,
         **HAS_MEMBERS,

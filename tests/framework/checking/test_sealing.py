@@ -32,7 +32,6 @@ from framework.checking.run_checks import RunCheck, evidence_of, looked_at
 from framework.checking.runs import read_run
 from framework.checking.sealing import (
     SEALED,
-    Counts,
     Manifest,
     begun,
     finish,
@@ -459,7 +458,7 @@ def test_spark_reads_many_by_kind(spark: Any, run: Path, tmp_path: Path) -> None
 def test_many_operations_are_shuffled_into_many_partitions(rows: int, partitions: str) -> None:
     conf = RuntimeConf()
     manifest = Manifest(
-        marks="", content="", code="", notes=[], counts=Counts(operations={"look": rows})
+        marks="", content="", code="", notes=[], counted=json.dumps({"operations": {"look": rows}})
     )
     info = RunInfo(run="r", path="p", plan=PLAN)
     held = Held(info=info, sealed=Path("s"), manifest=manifest)
