@@ -125,7 +125,9 @@ class _Session:
         self._context = context
         for forgotten in request.forgotten_topics_data:
             for number in forgotten.partitions:
-                self.asked.pop((forgotten.topic_id or uuid_zero, PartitionIndex(number)), None)
+                key = (forgotten.topic_id or uuid_zero, PartitionIndex(number))
+                self.asked.pop(key, None)
+                self._told_nothing(key)
         for topic in request.topics:
             topic_id = topic.topic_id or uuid_zero
             known = topic_id in image.topics
@@ -135,6 +137,9 @@ class _Session:
                 if known:
                     code = self.follower.note(self._partitions, image, wanted)
                     wanted = wanted if code == ErrorCode.none else replace(wanted, code=code)
+                before = self.asked.get(key)
+                if before is not None and before.leader_epoch != wanted.leader_epoch:
+                    self._told_nothing(key)
                 self.asked[key] = wanted
                 self._news[key] = None
         wait_ms = min(round(request.max_wait.total_seconds() * 1000), MAX_WAIT_MS)
@@ -142,6 +147,12 @@ class _Session:
         if self._context is context:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(wait_ms / 1000, self._again, True)
+
+    def _told_nothing(self, key: PartitionKey) -> None:
+        """What it was told of a partition may have come when it followed in a new epoch, or not at
+        all: an answer from another epoch says nothing to it."""
+        self._reported.pop(key, None)
+        self._begins.pop(key, None)
 
     def changed(self, key: PartitionKey, change: Change) -> None:
         """A partition has something new. A high watermark alone waits for the next answer."""

@@ -42,11 +42,12 @@ def fetch(
     wait_ms: int = 0,
     forgotten: tuple[int, ...] = (),
     max_bytes: int = 10**6,
+    leader_epoch: int = 0,
 ) -> wire.FetchRequest:
     partitions = tuple(
         wire.FetchPartition(
             partition=i32(number),
-            current_leader_epoch=i32(0),
+            current_leader_epoch=i32(leader_epoch),
             fetch_offset=i64(offset),
             last_fetched_epoch=i32(0 if offset else -1),
             partition_max_bytes=i32(10**6),
@@ -123,6 +124,32 @@ def test_a_session_names_what_is_new_and_tells_what_is_new(tmp_path: Path) -> No
             assert leader.reported(fetch((session, 5), {}, forgotten=(0,))) == {}
             await service.append(0)
             assert leader.reported(fetch((session, 6), {})) == {}
+
+    run(test)
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_who_follows_anew_is_told_the_high_watermark_anew(tmp_path: Path, forgets: bool) -> None:
+    """It may have had a new leader epoch before the answer that told it came, which then said
+    nothing to it; or the partition was moved away and came back."""
+
+    async def test() -> None:
+        async with Service(tmp_path) as service:
+            leader = await leading(service)
+            (first,) = leader.ask(fetch((0, 0), {1: 0}))
+            session = int(first.session_id)
+            await service.append(1)
+            leader.ask(fetch((session, 1), {}))
+            reported = leader.reported(fetch((session, 2), {1: 2}))
+            assert reported[1].high_watermark == 2
+            if forgets:
+                leader.ask(fetch((session, 3), {}, forgotten=(1,)))
+                reported = leader.reported(fetch((session, 4), {1: 2}))
+            else:
+                again = {number: led(epoch=1, isr=(4, 5)) for number in range(3)}
+                await service.commit(image_of(again))
+                reported = leader.reported(fetch((session, 3), {1: 2}, leader_epoch=1))
+            assert reported[1].high_watermark == 2
 
     run(test)
 
