@@ -349,7 +349,7 @@ class SnapshotEquivalence(RunChecker):
         "right epoch, not above the high watermark, and the same on all nodes; logs begin "
         "where one ends"
     )
-    requires = frozenset({"snapshots"}) | either_of(Change)
+    requires = frozenset({"broker-life-cycles", "snapshots"}) | either_of(Change)
     clauses = (REPLAYED, COMMITTED, FILES, BEGINNINGS)
     check_run = RunCheck(
         snapshot_equivalence,
