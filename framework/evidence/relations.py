@@ -250,9 +250,10 @@ class Relation(Generic[Row]):
         at = 0
         while before[at] < before[-1]:
             to = max(at + 1, int(np.searchsorted(before, before[at] + PAIRS, side="right")) - 1)
-            rows = np.repeat(np.arange(at, to), counts[at:to])
-            nth = np.arange(before[at], before[to]) - before[rows]
-            yield rows, right[first[rows] + nth]
+            if before[to] > before[at]:
+                rows = np.repeat(np.arange(at, to), counts[at:to])
+                nth = np.arange(before[at], before[to]) - before[rows]
+                yield rows, right[first[rows] + nth]
             at = to
 
     def same(self, other: "Relation[Any]", *per: str, rows: Numbers, others: Numbers) -> Mask:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from framework.evidence import columns, relations
@@ -173,6 +173,9 @@ def test_present_in_is_a_semi_join(lines: list[Line], others: list[Line]) -> Non
 
 
 @given(LINES, LINES, st.integers(1, 5))
+@example(
+    [Line("a", 0, 0, False, ()), Line("a", 0, -1, False, ())], [Line("a", 0, 0, False, ())] * 2, 1
+)
 def test_followed_is_a_join_of_what_begins_later(
     lines: list[Line], others: list[Line], pairs: int
 ) -> None:
