@@ -20,6 +20,7 @@ from checkers.folds.away import met_nobody
 from checkers.folds.operations import ACKS, UNANSWERED, produce_with
 from checkers.folds.peace import FOREVER_NS, Stretch, owed_in
 from checkers.folds.placed import Placed
+from checkers.folds.recovering import refused_at_first
 from checkers.folds.streaks import TRIES, Judge, Streak, limits
 from framework.checking.findings import concluded, finding
 from framework.checking.keyed import Outcome
@@ -66,7 +67,7 @@ KINDS: Final = Clause(
     because="two of each kind, and two of all together; this run needs those of all that were "
     "asked for, but for a kind that was asked for fewer than ten times and never succeeded, if "
     "fewer than three could: the others met faults, or a node that was killed and not yet back, or "
-    "were refused because of who asked",
+    "were refused because of who asked, or after a fault before any of the kind was done again",
     sources=(CLIENTS, LEDGER),
     blind="what recovers just within the bound, however often, and what is answered late; kinds "
     "that nobody asks for while they are out, or fewer than three; kinds that are out, and hardly "
@@ -142,7 +143,9 @@ def availability(
     placed = Placed.of(events, asked.fs)
     stuck, longest = _stuck(asked, stretches, placed, events.plan.get("nodes") or {}, judge)
     findings = _told(stuck, asked, rows, bound_s)
-    signs, few = _signs(asked, calm, since, met_nobody(asked, events, bound_s))
+    unmet = met_nobody(asked, events, bound_s)
+    early = refused_at_first(asked, events, bound_s)
+    signs, few = _signs(asked, calm, since, unmet, early)
     outcome = concluded(len(asked), findings, {**figures, **longest})
     if outcome.verdict is Verdict.VALID and few:
         outcome = replace(outcome, verdict=Verdict.UNKNOWN, note="; ".join(few))
@@ -247,24 +250,27 @@ def _recovery(writes: Writes, window: Window, elections: Iterable[int]) -> Mappi
 # --- floors -------------------------------------------------------------------------------
 
 
-def _signs(asked: Asked, calm: Flags, since: Flags, unmet: Flags) -> tuple[Count, list[str]]:
+def _signs(
+    asked: Asked, calm: Flags, since: Flags, unmet: Flags, early: Flags
+) -> tuple[Count, list[str]]:
     """Two of each kind of operation, of what is done to processes, and of all together: that enough
-    succeeded, and again after the first fault. Also what too little was seen of. `unmet`: what met
-    nobody asks for no success."""
+    succeeded, and again after the first fault. Also what too little was seen of. What met nobody
+    (`unmet`) asks for no success, nor what was refused while the system recovered (`early`)."""
     of_processes = asked.are(PROCESS_FS)
     clients = ~asked.are(OF_NO_ANSWER) & ~asked.zombie
     main = clients & asked.main
     tried = asked.counted(main)
     succeeded = Counter(asked.counted(main & asked.done))
     met = calm & ~unmet
-    fair = Counter(asked.counted(main & (asked.done | (met & ~asked.unfit))))
+    fair = Counter(asked.counted(main & (asked.done | (met & ~asked.unfit & ~early))))
     lost = Counter(asked.counted(main & met & ~asked.done & ~asked.refused))
     few = []
     rare = {f for f, count in tried.items() if count < FLOOR and fair[f] < min(TRIES, count)}
+    in_all = Counter(asked.counted(clients & asked.done))
     judged = [f for f in sorted(tried) if succeeded[f] or f not in rare]
     for f in judged:
         count, least = tried[f], max(1, min(FLOOR, fair[f] // 4), lost[f] // 10)
-        if succeeded[f] < least:
+        if (in_all if count < FLOOR else succeeded)[f] < least:
             few.append(f"{succeeded[f]} of {count} {f} ({least} at least)")
     if succeeded.total() < FLOOR * len(tried):
         few.append(f"{succeeded.total()} of all ({FLOOR * len(tried)} at least)")

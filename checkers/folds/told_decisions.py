@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from checkers.folds.known_decisions import Known, asked_on
@@ -42,18 +43,41 @@ def reported_of(known: Known, fs: Sequence[str], accepted: Collection[bool]) -> 
 
 
 def _words_of_controllers(
-    asked: Mapping[Contents, Sequence[Operation]], decided: Mapping[Contents, int]
+    asked: Mapping[Contents, Sequence[Operation]], decided: Counter[Contents]
 ) -> set[str | None]:
     """Codes with which controllers refuse changes of ISRs: a third of the answers with one, and
-    more, are told of. Others come from nodes that decide nothing."""
-    answers, reported = Counter[str | None](), Counter[str | None]()
-    for key, own in asked.items():
-        for number, each in enumerate(own):
-            if each.f == "alter-isr" and each.failed:
-                answers[each.error_code] += 1
-                reported[each.error_code] += number < decided.get(key, 0)
-    words = {code for code, count in answers.items() if 3 * reported[code] >= count}
+    more, are told of. Others come from nodes that decide nothing. Where the same was refused with
+    several codes, those are taken to be told of first of which most are where they are the only
+    one: a request that met no controller is made again."""
+    refused = {
+        key: [each.error_code for each in own if each.f == "alter-isr" and each.failed]
+        for key, own in asked.items()
+    }
+    alone, told = _Told(), _Told()
+    for key, codes in refused.items():
+        if len(set(codes)) == 1:
+            alone.add(codes, decided[key])
+    for key, codes in refused.items():
+        told.add(sorted(codes, key=alone.share, reverse=True), decided[key])
+    words = {code for code in told.answers if 3 * told.reported[code] >= told.answers[code]}
     return words - _OF_CLIENTS_ALONE
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """By code: how many answers, and how many of them controllers may have told of."""
+
+    answers: Counter[str | None] = field(default_factory=Counter)
+    reported: Counter[str | None] = field(default_factory=Counter)
+
+    def add(self, codes: Sequence[str | None], decided: int) -> None:
+        """Of the answers to some that asked for the same, the first are told of."""
+        self.answers.update(codes)
+        self.reported.update(codes[:decided])
+
+    def share(self, code: str | None) -> float:
+        """Half, of one that was never answered."""
+        return self.reported[code] / self.answers[code] if self.answers[code] else 0.5
 
 
 def _asked_for(operation: Operation) -> Contents:

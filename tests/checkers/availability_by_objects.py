@@ -179,15 +179,19 @@ def _signs(
     ]
     fair = Counter(each.f for each in main if _succeeded(each))
     fair += Counter(
-        each.f for each in met if not _succeeded(each) and each.asserts not in OF_THE_ASKER
+        each.f
+        for each in met
+        if not _succeeded(each) and each.asserts not in OF_THE_ASKER
+        if not _refused_at_first(each, operations, events, bound_s)
     )
     lost = Counter(each.f for each in met if not _succeeded(each) and not _refused(each))
     few = []
     rare = {f for f, count in asked.items() if count < FLOOR and fair[f] < min(TRIES, count)}
+    in_all = Counter(each.f for each in clients if _succeeded(each))
     judged = [f for f in sorted(asked) if succeeded[f] or f not in rare]
     for f in judged:
         count, least = asked[f], max(1, min(FLOOR, fair[f] // 4), lost[f] // 10)
-        if succeeded[f] < least:
+        if (in_all if count < FLOOR else succeeded)[f] < least:
             few.append(f"{succeeded[f]} of {count} {f} ({least} at least)")
     if succeeded.total() < FLOOR * len(asked):
         few.append(f"{succeeded.total()} of all ({FLOOR * len(asked)} at least)")
@@ -224,6 +228,29 @@ def _met_nobody(
         )
         if asked.began_ns >= over_ns and ended_ns <= due_ns and not back:
             return asked.error_code == "CONNECTION_FAILED"
+    return False
+
+
+def _refused_at_first(
+    asked: Operation, operations: Sequence[Operation], events: RunEvents, bound_s: float
+) -> bool:
+    """It was refused after a fault, before anything of its kind was done again, in so much time."""
+    ended_ns = asked.completed_ns or 0
+    for fault in events.faults:
+        over_ns = fault.over_ns
+        if over_ns is None or not _refused(asked) or asked.began_ns < over_ns:
+            continue
+        due_ns = events.machines.cluster.until_ns(over_ns, round(bound_s * 1e9))
+        again = any(
+            each.f == asked.f
+            and each.completed_ns is not None
+            and over_ns <= each.began_ns
+            and each.completed_ns < ended_ns
+            and _succeeded(each)
+            for each in operations
+        )
+        if ended_ns <= due_ns and not again:
+            return True
     return False
 
 

@@ -904,14 +904,73 @@ def test_what_is_asked_for_in_the_end_alone_has_no_floor() -> None:
 
 def test_what_succeeds_under_a_fault_counts_with_what_could() -> None:
     story = peaceful()
-    fault(story, lambda: [story.op("write", "t") for _ in range(3)])
-    ask(story, 0.25, works=BOTH)
+    fault(story, lambda: [story.op("write", "t") for _ in range(2)])
+    ask(story, 0.25, works=(*BOTH, "write"))
     for tried, verdict in ((12, Verdict.VALID), (1, Verdict.UNKNOWN)):
         for _ in range(tried):
             story.op("write", "t", type="fail", error="NO")
         outcome = availability(story.run_events())
         assert outcome.verdict is verdict, outcome.note
     assert "3 of 16 write (4 at least)" in outcome.note
+
+
+def refused_after_a_fault(*behind: str, late_s: float = 0) -> Outcome:
+    """Two writes that work, a fault of all, and twenty that are refused; then what comes `behind`.
+    All else works all the time."""
+    story = peaceful(ask(reported(), 0.5, works=("write",)))
+    fault(story, lambda: ask(story, 1, works=BOTH))
+    story.wait(late_s * 1000)
+    for kind in (*["refused"] * 20, *behind):
+        story.wait(240)
+        story.op("read", "t")
+        story.op("write", "t", **({"type": "fail", "error": "NO"} if kind == "refused" else {}))
+    ask(story, 1, works=BOTH)
+    return availability(story.run_events())
+
+
+def test_what_is_refused_before_its_kind_works_again_is_the_recovery_s() -> None:
+    assert_valid(refused_after_a_fault("done"))
+
+
+def test_what_is_refused_once_its_kind_works_again_asks_for_success() -> None:
+    outcome = refused_after_a_fault("done", *["refused"] * 13)
+    assert outcome.verdict is Verdict.UNKNOWN
+    assert "3 of 36 write (4 at least)" in outcome.note
+
+
+def test_recovering_takes_no_longer_than_the_bound() -> None:
+    assert "3 of 23 write (5 at least)" in refused_after_a_fault("done", late_s=BOUND_S).note
+
+
+def test_a_kind_that_is_refused_from_a_fault_on_shows_nothing() -> None:
+    assert "never again after the first fault: write" in refused_after_a_fault().note
+
+
+@pytest.mark.parametrize(("tries", "enough"), [(1, True), (7, True), (8, False), (10, False)])
+def test_what_is_rarely_asked_for_may_succeed_in_the_end(tries: int, enough: bool) -> None:
+    """And once is enough where it was asked for fewer than eight times, as ever."""
+    story = clean()
+    for _ in range(tries):
+        story.op("delete", "t", type="fail", error="NO")
+    ask(story, 1, works=BOTH)
+    story.final()
+    story.op("delete", "t")
+    outcome = availability(story.run_events())
+    assert (outcome.verdict is Verdict.VALID) == enough, outcome.note
+
+
+@pytest.mark.parametrize(("tries", "enough"), [(8, True), (9, False)])
+def test_what_is_not_rarely_asked_for_is_to_succeed_before_the_end(
+    tries: int, enough: bool
+) -> None:
+    story = clean()
+    story.op("delete", "t")
+    for _ in range(tries):
+        story.op("delete", "t", type="fail", error="NO")
+    story.final()
+    story.op("delete", "t")
+    outcome = availability(story.run_events())
+    assert (outcome.verdict is Verdict.VALID) == enough, outcome.note
 
 
 def test_what_rarely_works_under_faults_is_a_sign_all_the_same() -> None:
@@ -942,8 +1001,8 @@ def test_what_is_rarely_asked_for_and_meets_faults_need_not_have_worked(
         for _ in range(times):
             story.op("wait", "g", type="fail", error="NOT_ASSIGNED")
 
-    fault(story, lambda: asked(in_faults))
     asked(in_peace)
+    fault(story, lambda: asked(in_faults))
     outcome = availability(story.run_events())
     note = f"0 of {in_faults + in_peace} wait (1 at least)"
     assert (note in outcome.note) == missed
@@ -966,7 +1025,7 @@ def test_members_that_wait_on_for_their_part_are_joining() -> None:
     fault(vain, lambda: None)
     for f in ("join", "assignment", "assignment"):
         vain.op(f, "g", type="fail", error="NO_PART")
-    assert "0 of 3 join (1 at least)" in availability(vain.run_events()).note
+    assert "never again after the first fault: join, of" in availability(vain.run_events()).note
 
 
 def due(outcome: Outcome) -> int:

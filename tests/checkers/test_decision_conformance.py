@@ -1,6 +1,8 @@
 """Decisions of controllers, decided anew (D.24)."""
 
 import random
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -1193,16 +1195,50 @@ def test_words_of_controllers_are_those_of_refused_changes(
 ) -> None:
     kind = ("f", "on", False)
     answer = Operation(index=0, f=f, type=type, error=(code, ""))
-    assert _words_of_controllers({kind: [answer]}, {kind: 1}) == ({code} if is_word else set())
+    assert _words_of_controllers({kind: [answer]}, Counter({kind: 1})) == (
+        {code} if is_word else set()
+    )
 
 
 @pytest.mark.parametrize(("answers", "is_word"), [(3, True), (4, False)])
 def test_word_of_controllers_is_reported_once_in_three_answers(answers: int, is_word: bool) -> None:
     kind = ("alter-isr", "on", False)
     answer = Operation(index=0, f="alter-isr", type="fail", error=("STALE", ""))
-    words = _words_of_controllers({kind: [answer] * answers}, {kind: 1})
+    words = _words_of_controllers({kind: [answer] * answers}, Counter({kind: 1}))
     assert words == ({"STALE"} if is_word else set())
 
 
 def test_it_looks_at_what_systems_promise() -> None:
     assert {Decided, IsrDecided, Promised} <= set(DecisionConformance.check_run.evidence)
+
+
+def refused_with(*codes: str) -> list[Operation]:
+    return [Operation(index=0, f="alter-isr", type="fail", error=(code, "")) for code in codes]
+
+
+def words(answers: Sequence[tuple[str, int]]) -> set[str | None]:
+    """Of requests for different things: the codes with which each was refused, and how often
+    controllers tell of it."""
+    asked = {(number,): refused_with(*codes.split()) for number, (codes, _) in enumerate(answers)}
+    told = {(number,): times for number, (_, times) in enumerate(answers)}
+    return _words_of_controllers(asked, Counter(told))
+
+
+@pytest.mark.parametrize(
+    ("answers", "found"),
+    [
+        # A request that met no controller is made again: what is told of is the later answer.
+        ([*[("ELSEWHERE STALE", 1)] * 9, ("STALE", 1)], {"STALE"}),
+        ([("ELSEWHERE STALE", 1)] * 9, {"ELSEWHERE"}),  # nobody knows which
+        ([("FENCED STALE", 2)] * 9, {"FENCED", "STALE"}),
+        # Told of once in four answers is less than always, however many they are.
+        ([*[("ODD STALE", 1)] * 9, ("ODD ODD ODD ODD", 1), ("STALE", 1)], {"STALE"}),
+        # Nothing is known of what is nowhere alone: more than of what is nowhere told of.
+        ([*[("ODD STALE", 1)] * 9, ("ODD", 0)], {"STALE"}),
+        ([("ODD ODD", 0)], set()),
+    ],
+)
+def test_of_what_was_refused_with_several_codes_those_are_told_of_that_are_told_of_elsewhere(
+    answers: Sequence[tuple[str, int]], found: set[str]
+) -> None:
+    assert words(answers) == found
