@@ -86,6 +86,11 @@ class Asked:
         chosen: Flags = np.array([each in wanted for each in self.fs], np.bool_)[self.f]
         return chosen
 
+    def ended_within(self, since_ns: int, until_ns: int) -> slice:
+        """Those that ended from one moment to another, both included."""
+        first = np.searchsorted(self.ended_ns, since_ns)
+        return slice(first, np.searchsorted(self.ended_ns, until_ns, side="right"))
+
     def counted(self, chosen: Flags) -> dict[str, int]:
         """By kind, of some of them, if any."""
         counts = np.bincount(self.f[chosen], minlength=len(self.fs)).tolist()

@@ -27,10 +27,7 @@ def met_nobody(asked: Asked, events: RunEvents, bound_s: float) -> Flags:
         if not fault.ends_processes or over_ns is None:
             continue
         due_ns = events.machines.cluster.until_ns(over_ns, round(bound_s * 1e9))
-        since = slice(
-            np.searchsorted(asked.ended_ns, over_ns),
-            np.searchsorted(asked.ended_ns, due_ns, side="right"),
-        )
+        since = asked.ended_within(over_ns, due_ns)
         for number, node in enumerate(asked.nodes):
             if node in fault.nodes:
                 own, ended_ns = asked.node[since] == number, asked.ended_ns[since]

@@ -19,10 +19,7 @@ def refused_at_first(asked: Asked, events: RunEvents, bound_s: float) -> Flags:
         if over_ns is None:
             continue
         due_ns = events.machines.cluster.until_ns(over_ns, round(bound_s * 1e9))
-        since = slice(
-            np.searchsorted(asked.ended_ns, over_ns),
-            np.searchsorted(asked.ended_ns, due_ns, side="right"),
-        )
+        since = asked.ended_within(over_ns, due_ns)
         ended_ns, later = asked.ended_ns[since], asked.began_ns[since] >= over_ns
         refused = later & asked.refused[since] & ~asked.done[since]
         for kind in np.unique(asked.f[since][refused]):

@@ -114,6 +114,21 @@ def test_what_has_no_end_ends_behind_all() -> None:
     assert sorted(ends) == [2, 4, 8, 9, 10, float("inf")] and ends[0] == float("inf")
 
 
+@pytest.mark.parametrize(
+    ("since_ns", "until_ns", "ends"),
+    [(10, 30, [10, 20, 30]), (11, 29, [20]), (20, 20, [20]), (31, 99, []), (0, 9, [])],
+)
+def test_both_limits_are_among_what_ended_within(
+    since_ns: int, until_ns: int, ends: list[int]
+) -> None:
+    done = [
+        Operation(index=at, f="read", end=at + 1, type="ok", invoked_ns=1, completed_ns=at)
+        for at in (10, 20, 30)
+    ]
+    found = asked_of(OperationRows.of(done), [])
+    assert found.ended_ns[found.ended_within(since_ns, until_ns)].tolist() == ends
+
+
 def test_groups_are_neighbours_in_their_order() -> None:
     found = asked_of(OperationRows.of(DONE), [])
     own = found.f.nonzero()[0]  # all but the creates

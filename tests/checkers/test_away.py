@@ -18,10 +18,12 @@ DUE = OVER + 2_000_000_000
 NOBODY, SILENT = "CONNECTION_FAILED", "CLIENT_TIMED_OUT"
 
 
-def tried(began: int, ended: int | None, error: str | None, node: str = "b1") -> Operation:
+def tried(
+    began: int, ended: int | None, error: str | None, node: str = "b1", f: str = "write"
+) -> Operation:
     return Operation(
         index=ended or 0,
-        f="write",
+        f=f,
         key="t",
         node=node,
         type="ok" if error is None else "fail",

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from test_away import tried
 
 from checkers.folds.asked import asked_of
 from checkers.folds.recovering import refused_at_first
@@ -15,20 +16,6 @@ OVER, BOUND_S = 1_000, 2.0
 DUE = OVER + 2_000_000_000
 DONE, NO, NOBODY = None, "NO", "CONNECTION_FAILED"
 CUT = FaultRecord(id=1, fault="partition", injected_ns=10, healed_ns=OVER)
-
-
-def tried(began: int, ended: int, error: str | None, f: str = "write") -> Operation:
-    return Operation(
-        index=ended,
-        f=f,
-        key="t",
-        node="b1",
-        type="ok" if error is None else "fail",
-        end=ended + 1,
-        error=None if error is None else (error, ""),
-        invoked_ns=began,
-        completed_ns=ended,
-    )
 
 
 def early(*operations: Operation, faults: Sequence[FaultRecord] = (CUT,)) -> list[bool]:
@@ -78,12 +65,12 @@ def test_what_was_done_in_answer_to_who_asked_before_is_no_recovery() -> None:
 
 def test_each_kind_recovers_by_itself() -> None:
     operations = [
-        tried(OVER + 1, OVER + 1, NO, "read"),
-        tried(OVER + 2, OVER + 2, DONE, "read"),
-        tried(OVER + 3, OVER + 3, NO, "read"),
-        tried(OVER + 4, OVER + 4, NO, "write"),
-        tried(OVER + 5, OVER + 5, DONE, "write"),
-        tried(OVER + 6, OVER + 6, NO, "write"),
+        tried(OVER + 1, OVER + 1, NO, f="read"),
+        tried(OVER + 2, OVER + 2, DONE, f="read"),
+        tried(OVER + 3, OVER + 3, NO, f="read"),
+        tried(OVER + 4, OVER + 4, NO, f="write"),
+        tried(OVER + 5, OVER + 5, DONE, f="write"),
+        tried(OVER + 6, OVER + 6, NO, f="write"),
     ]
     assert early(*operations) == [True, False, False, True, False, False]
 

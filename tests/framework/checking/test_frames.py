@@ -100,8 +100,8 @@ def test_lists_of_records_are_lists_of_records(spark: Any, tmp_path: Path) -> No
 def test_runs_whose_folders_are_called_alike_are_told_apart(spark: Any, results: Path) -> None:
     shutil.copytree(results / "n", results / "other" / "n")
     counted = frames(spark, [results]).evidence(Booted).groupBy("run").count().collect()
-    alike = {row["run"] for row in counted}
-    assert alike == {str(results / name) for name in ("n/a", "other/n/a", f"{ODD}/b")}
+    told_apart = {row["run"] for row in counted}
+    assert told_apart == {str(results / name) for name in ("n/a", "other/n/a", f"{ODD}/b")}
     assert len({row["count"] for row in counted}) == 1
 
 
