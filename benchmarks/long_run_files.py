@@ -15,8 +15,8 @@ from typing import Any, Final, TextIO
 import pyarrow as pa
 from crc32c import crc32c
 
-from checkers.folds.metadata_digest import Digest
-from checkers.folds.replay import Replay
+from checkers.folds.replayed.metadata_digest import Digest
+from checkers.folds.replayed.replay import Replay
 from framework.checking.runs import HISTORY, LEDGER, PLAN
 from framework.evidence import brokers, changes, partitions, processes, quorum, requests
 from framework.evidence.changes import Change

@@ -14,7 +14,7 @@ Rules read typed evidence (`framework.evidence`, docs/evidence.md) and match on 
 know no event, record, code, role or port of any system. Where a fact is missing there, the kind
 gets a field, and the system's adapter fills it. Times of different nodes, and of a node and the
 harness, are compared by `framework.evidence.clocks` alone. Folds that several rules share are in
-`folds/`.
+`folds/`, by what they are about.
 
 Its test is tests/checkers/test_<name>.py, with `clean()` and `PLANTED`: a table of its violations,
 each of which has to be INVALID. Stories there are told in the Python node's events, which its

@@ -11,9 +11,9 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from checkers.folds.committed_log import once_each
-from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
-from checkers.folds.values import alter_isr, altered_isr, partitions_shown, topic_answer
+from checkers.folds.history.values import alter_isr, altered_isr, partitions_shown, topic_answer
+from checkers.folds.metadata_log.committed_log import once_each
+from checkers.folds.metadata_log.disk_logs import DISK_KINDS, committed_on_disks
 from framework.checking.findings import finding, named, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

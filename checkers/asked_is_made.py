@@ -25,7 +25,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from checkers.folds.asked_topics import (
+from checkers.folds.history.values import topic_answer
+from checkers.folds.metadata_log.committed_log import CommittedLog, known_log
+from checkers.folds.metadata_log.disk_logs import DISK_KINDS
+from checkers.folds.requests.asked_topics import (
     Ask,
     Asks,
     Shown,
@@ -33,18 +36,16 @@ from checkers.folds.asked_topics import (
     difference,
     tells,
 )
-from checkers.folds.committed_log import CommittedLog, known_log
-from checkers.folds.config_changes import by_brokers, by_the_log, granted_changes
-from checkers.folds.configured import CHANGES, Changes, Writes, changes_of, last_writes
-from checkers.folds.controller_reads import DRY_RUNS, controller_reads
-from checkers.folds.controller_reads import READS as READS_BY_CONTROLLERS
-from checkers.folds.disk_logs import DISK_KINDS
-from checkers.folds.dry_runs import came_to_nothing, tried_by_name, would_make
-from checkers.folds.elected import ELECT, elected, hardly_asked
-from checkers.folds.levels import FEATURES, UPDATE, levels_kept
-from checkers.folds.lowered_levels import courses_of, levels_made, levels_told
-from checkers.folds.lowered_levels import wishes_of as levels_wished
-from checkers.folds.reassigned import (
+from checkers.folds.requests.config_changes import by_brokers, by_the_log, granted_changes
+from checkers.folds.requests.configured import CHANGES, Changes, Writes, changes_of, last_writes
+from checkers.folds.requests.controller_reads import DRY_RUNS, controller_reads
+from checkers.folds.requests.controller_reads import READS as READS_BY_CONTROLLERS
+from checkers.folds.requests.dry_runs import came_to_nothing, tried_by_name, would_make
+from checkers.folds.requests.elected import ELECT, elected, hardly_asked
+from checkers.folds.requests.levels import FEATURES, UPDATE, levels_kept
+from checkers.folds.requests.lowered_levels import courses_of, levels_made, levels_told
+from checkers.folds.requests.lowered_levels import wishes_of as levels_wished
+from checkers.folds.requests.reassigned import (
     MOVES,
     Wishes,
     arrived,
@@ -52,9 +53,8 @@ from checkers.folds.reassigned import (
     moves_made,
     wishes_of,
 )
-from checkers.folds.shown_topics import asked_for_configs, configs_of, reads_of, records_of
-from checkers.folds.unregistered import UNREGISTERS, still_told, taken_off
-from checkers.folds.values import topic_answer
+from checkers.folds.requests.shown_topics import asked_for_configs, configs_of, reads_of, records_of
+from checkers.folds.requests.unregistered import UNREGISTERS, still_told, taken_off
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

@@ -15,13 +15,13 @@ from typing import Final
 
 import numpy as np
 
-from checkers.folds.asked import Asked, Flags, Numbers, Places, Times, asked_of, grouped
-from checkers.folds.away import met_nobody
-from checkers.folds.operations import ACKS, UNANSWERED, produce_with
-from checkers.folds.peace import FOREVER_NS, Stretch, owed_in
-from checkers.folds.placed import Placed
-from checkers.folds.recovering import refused_at_first
-from checkers.folds.streaks import TRIES, Judge, Streak, limits
+from checkers.folds.history.operations import ACKS, UNANSWERED, produce_with
+from checkers.folds.history.peace import FOREVER_NS, Stretch, owed_in
+from checkers.folds.serving.asked import Asked, Flags, Numbers, Places, Times, asked_of, grouped
+from checkers.folds.serving.away import met_nobody
+from checkers.folds.serving.placed import Placed
+from checkers.folds.serving.recovering import refused_at_first
+from checkers.folds.serving.streaks import TRIES, Judge, Streak, limits
 from framework.checking.findings import concluded, finding
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

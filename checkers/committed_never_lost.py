@@ -18,7 +18,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from checkers.folds.disk_logs import (
+from checkers.folds.history.quorum_views import WHO_VOTES
+from checkers.folds.metadata_log.disk_logs import (
     DISK_KINDS,
     LOG_KINDS,
     CommittedOnDisks,
@@ -26,10 +27,9 @@ from checkers.folds.disk_logs import (
     committed_on_disks,
     disk_logs,
 )
-from checkers.folds.node_log import KINDS, ON_DISK, Account, Entry, LogFold, accounts
-from checkers.folds.quorum_views import WHO_VOTES
-from checkers.folds.shown_ends import SHOWS, ShownEnd, shown_ends
-from checkers.folds.told_committed import CommittedEntry, Ledger, told_committed
+from checkers.folds.metadata_log.node_log import KINDS, ON_DISK, Account, Entry, LogFold, accounts
+from checkers.folds.metadata_log.shown_ends import SHOWS, ShownEnd, shown_ends
+from checkers.folds.metadata_log.told_committed import CommittedEntry, Ledger, told_committed
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

@@ -16,9 +16,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Se
 from dataclasses import dataclass
 from typing import Final
 
-from checkers.folds.brokers import synthetic
-from checkers.folds.committed_log import CommittedLog, known_log
-from checkers.folds.departures import (
+from checkers.folds.cluster.departures import (
     LIFE_CYCLES,
     READS,
     Grant,
@@ -27,9 +25,11 @@ from checkers.folds.departures import (
     shown_after,
     shown_by_drains,
 )
-from checkers.folds.disk_logs import DISK_KINDS
-from checkers.folds.replay import Key, Replay, states
-from checkers.folds.values import drained, heartbeat, heartbeat_answer
+from checkers.folds.history.brokers import synthetic
+from checkers.folds.history.values import drained, heartbeat, heartbeat_answer
+from checkers.folds.metadata_log.committed_log import CommittedLog, known_log
+from checkers.folds.metadata_log.disk_logs import DISK_KINDS
+from checkers.folds.replayed.replay import Key, Replay, states
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

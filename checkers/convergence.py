@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from checkers.folds.brokers import FS as SYNTHETIC_FS
-from checkers.folds.brokers import KINDS as BROKERS
-from checkers.folds.brokers import nodes_in_service, synthetic
-from checkers.folds.leases import begin, ended_ns
-from checkers.folds.peace import Upset, recovery_ns
-from checkers.folds.values import PartitionShown, partitions_shown
+from checkers.folds.fencing.leases import begin, ended_ns
+from checkers.folds.history.brokers import FS as SYNTHETIC_FS
+from checkers.folds.history.brokers import KINDS as BROKERS
+from checkers.folds.history.brokers import nodes_in_service, synthetic
+from checkers.folds.history.peace import Upset, recovery_ns
+from checkers.folds.history.values import PartitionShown, partitions_shown
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

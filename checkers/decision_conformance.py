@@ -16,10 +16,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
 
-from checkers.folds.committed_log import CommittedLog
-from checkers.folds.disk_logs import DISK_KINDS
-from checkers.folds.known_decisions import Known, known_of
-from checkers.folds.reference_controller import (
+from checkers.folds.decisions.known_decisions import Known, known_of
+from checkers.folds.decisions.reference_controller import (
     IsrRequest,
     against_creation,
     against_deletion,
@@ -28,10 +26,12 @@ from checkers.folds.reference_controller import (
     against_isr_change,
     against_placement,
 )
-from checkers.folds.replay import Key, Replay, name_of, states
-from checkers.folds.service import OF_BROKERS
-from checkers.folds.told_decisions import reported_of
-from checkers.folds.values import alter_isr, altered_isr, key_of
+from checkers.folds.decisions.told_decisions import reported_of
+from checkers.folds.history.values import alter_isr, altered_isr, key_of
+from checkers.folds.metadata_log.committed_log import CommittedLog
+from checkers.folds.metadata_log.disk_logs import DISK_KINDS
+from checkers.folds.metadata_log.service import OF_BROKERS
+from checkers.folds.replayed.replay import Key, Replay, name_of, states
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

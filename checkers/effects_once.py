@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar
 
-from checkers.folds.commit_dates import dated_log
-from checkers.folds.committed_log import CommittedLog
-from checkers.folds.disk_logs import DISK_KINDS
-from checkers.folds.isr import by_version
-from checkers.folds.replay import Key, Replay
-from checkers.folds.shown_ends import SHOWS
-from checkers.folds.values import alter_isr, heartbeat, isr_of, topic_answer
+from checkers.folds.history.values import alter_isr, heartbeat, isr_of, topic_answer
+from checkers.folds.isr.isr import by_version
+from checkers.folds.metadata_log.commit_dates import dated_log
+from checkers.folds.metadata_log.committed_log import CommittedLog
+from checkers.folds.metadata_log.disk_logs import DISK_KINDS
+from checkers.folds.metadata_log.shown_ends import SHOWS
+from checkers.folds.replayed.replay import Key, Replay
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

@@ -19,8 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from checkers.folds.brokers import ids_of
-from checkers.folds.leases import (
+from checkers.folds.fencing.leases import (
     FS,
     begin,
     by_node,
@@ -30,6 +29,7 @@ from checkers.folds.leases import (
     serving,
     under_way,
 )
+from checkers.folds.history.brokers import ids_of
 from framework.checking.cuts import cut_by_node
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome

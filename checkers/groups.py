@@ -32,10 +32,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
-from checkers.folds.group_commits import questions
-from checkers.folds.group_generations import invoked_late, lasting, old_commits
-from checkers.folds.group_ids import ids_of_two, told_ids
-from checkers.folds.group_listings import (
+from checkers.folds.groups.group_commits import questions
+from checkers.folds.groups.group_generations import invoked_late, lasting, old_commits
+from checkers.folds.groups.group_ids import ids_of_two, told_ids
+from checkers.folds.groups.group_listings import (
     LIST,
     ROUNDS,
     from_nowhere,
@@ -45,7 +45,7 @@ from checkers.folds.group_listings import (
     rounds,
     settled_groups,
 )
-from checkers.folds.group_runs import (
+from checkers.folds.groups.group_runs import (
     JOINS,
     CommittedAnswer,
     End,
@@ -56,11 +56,11 @@ from checkers.folds.group_runs import (
     group_run,
     read_to_the_end,
 )
-from checkers.folds.group_stays import meanwhile, stays
-from checkers.folds.group_values import group_request, joined
-from checkers.folds.instances import acts_of_the_fenced, timely_returns
-from checkers.folds.roles import BROKER, with_roles
-from checkers.folds.topic_ids import topic_of_key
+from checkers.folds.groups.group_stays import meanwhile, stays
+from checkers.folds.groups.instances import acts_of_the_fenced, timely_returns
+from checkers.folds.history.group_values import group_request, joined
+from checkers.folds.history.roles import BROKER, with_roles
+from checkers.folds.history.topic_ids import topic_of_key
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

@@ -17,10 +17,10 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from checkers.folds.committed_log import once_each
-from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
-from checkers.folds.log_values import produce_of
-from checkers.folds.values import heartbeat, heartbeat_answer, revealed, topic_answer
+from checkers.folds.history.log_values import produce_of
+from checkers.folds.history.values import heartbeat, heartbeat_answer, revealed, topic_answer
+from checkers.folds.metadata_log.committed_log import once_each
+from checkers.folds.metadata_log.disk_logs import DISK_KINDS, committed_on_disks
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

@@ -22,9 +22,9 @@ from math import inf
 from statistics import median
 from typing import Final, TypeAlias
 
-from checkers.folds.peace import Stretch, owed, recovery_ns
-from checkers.folds.roles import BROKER, CONTROLLER, nodes_by_id, roles_of, with_roles
-from checkers.folds.values import cluster_view, flood_report, quorum_view
+from checkers.folds.history.peace import Stretch, owed, recovery_ns
+from checkers.folds.history.roles import BROKER, CONTROLLER, nodes_by_id, roles_of, with_roles
+from checkers.folds.history.values import cluster_view, flood_report, quorum_view
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

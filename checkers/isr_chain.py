@@ -4,7 +4,7 @@ Each record raises the version, the partition epoch, by one. A request that is a
 record, on the version that it named; a refused one is none; what clients were shown of a version is
 its record. A leader that is elected was in the ISR before, unless unclean elections are allowed.
 Nobody joins an ISR but by a request of its leader, and in service, and controllers make no version
-that changes nothing. And what an ISR is for (`folds.in_sync`): a produce with acks of all needs
+that changes nothing. And what an ISR is for (`folds.isr.in_sync`): a produce with acks of all needs
 enough members, and each of them has all that was acknowledged so, or was below a high watermark.
 
 The records are those that lie on the voters' disks, committed for good, and those that nodes
@@ -17,17 +17,17 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
-from checkers.folds.brokers import FS as SYNTHETIC_FS
-from checkers.folds.brokers import LIFE_FS, synthetic
-from checkers.folds.disk_logs import DISK_KINDS, CommittedOnDisks, committed_on_disks
-from checkers.folds.in_sync import (
+from checkers.folds.history.brokers import FS as SYNTHETIC_FS
+from checkers.folds.history.brokers import LIFE_FS, synthetic
+from checkers.folds.history.values import alter_isr
+from checkers.folds.isr.in_sync import (
     IN_SYNC_FS,
     UNCLEAN,
     Settings,
     answered_short,
     watermarks,
 )
-from checkers.folds.isr import (
+from checkers.folds.isr.isr import (
     FS,
     FirstShown,
     Key,
@@ -37,15 +37,15 @@ from checkers.folds.isr import (
     sights,
     step,
 )
-from checkers.folds.isr_counts import (
+from checkers.folds.isr.isr_counts import (
     Counts,
     joins_known,
     members_known,
     one_occasion,
     requests_known,
 )
-from checkers.folds.isr_requests import MEMBERS, REQUESTS, Requests
-from checkers.folds.partition_links import (
+from checkers.folds.isr.isr_requests import MEMBERS, REQUESTS, Requests
+from checkers.folds.isr.partition_links import (
     CHAIN,
     Gaps,
     Link,
@@ -57,9 +57,9 @@ from checkers.folds.partition_links import (
     partitions_of,
     unled,
 )
-from checkers.folds.service import OF_BROKERS, OfBroker, Service, out_of_service
-from checkers.folds.shown_states import SHOWN_FS
-from checkers.folds.values import alter_isr
+from checkers.folds.isr.shown_states import SHOWN_FS
+from checkers.folds.metadata_log.disk_logs import DISK_KINDS, CommittedOnDisks, committed_on_disks
+from checkers.folds.metadata_log.service import OF_BROKERS, OfBroker, Service, out_of_service
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

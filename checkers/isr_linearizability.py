@@ -18,7 +18,9 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Final
 
-from checkers.folds.isr import (
+from checkers.folds.history.sweeps import falls
+from checkers.folds.history.values import alter_isr
+from checkers.folds.isr.isr import (
     FS,
     FirstShown,
     Key,
@@ -31,8 +33,6 @@ from checkers.folds.isr import (
     sights,
     step,
 )
-from checkers.folds.sweeps import falls
-from checkers.folds.values import alter_isr
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import Kept, RunCheck, RunChecker, SoFar

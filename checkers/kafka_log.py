@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.folds.power_losses import Lines, PowerLoss, apart, power_losses
-from checkers.folds.topic_ids import LIVES, by_topic_id, topic_lives
+from checkers.folds.history.power_losses import Lines, PowerLoss, apart, power_losses
+from checkers.folds.history.topic_ids import LIVES, by_topic_id, topic_lives
 from checkers.logs import cycle_outcomes
 from checkers.logs.judge import NAME, judge
 from checkers.logs.model import SUMMARY

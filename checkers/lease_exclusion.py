@@ -21,11 +21,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
-from checkers.folds.brokers import FS as SYNTHETIC_FS
-from checkers.folds.brokers import ISR_FS, LIFE_FS, in_service, nothing_done
-from checkers.folds.committed_log import CommittedLog, committed_log
-from checkers.folds.leases import FS, length_of, served_without_lease, serving
-from checkers.folds.silent_brokers import unfenced
+from checkers.folds.fencing.leases import FS, length_of, served_without_lease, serving
+from checkers.folds.fencing.silent_brokers import unfenced
+from checkers.folds.history.brokers import FS as SYNTHETIC_FS
+from checkers.folds.history.brokers import ISR_FS, LIFE_FS, in_service, nothing_done
+from checkers.folds.metadata_log.committed_log import CommittedLog, committed_log
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

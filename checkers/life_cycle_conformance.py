@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from checkers.folds.brokers import FS as SYNTHETIC_FS
-from checkers.folds.brokers import KINDS as BROKERS
-from checkers.folds.brokers import in_service
-from checkers.folds.raft_roles import KINDS as ROLE_KINDS
-from checkers.folds.raft_roles import ROLE_TRIGGERS, ROLES, roles, with_triggers
+from checkers.folds.history.brokers import FS as SYNTHETIC_FS
+from checkers.folds.history.brokers import KINDS as BROKERS
+from checkers.folds.history.brokers import in_service
+from checkers.folds.quorum.raft_roles import KINDS as ROLE_KINDS
+from checkers.folds.quorum.raft_roles import ROLE_TRIGGERS, ROLES, roles, with_triggers
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from checkers.folds.node_log import KINDS, ON_DISK, Account, LogFold, accounts, log_at
+from checkers.folds.metadata_log.node_log import KINDS, ON_DISK, Account, LogFold, accounts, log_at
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

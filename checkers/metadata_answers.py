@@ -25,11 +25,10 @@ from itertools import chain, pairwise
 from operator import attrgetter
 from typing import Final, TypeAlias
 
-from checkers.folds.kept_states import about, as_shown, kept_so_far, states_by_partition
-from checkers.folds.lives import Lives
-from checkers.folds.observations import with_observations
-from checkers.folds.reassigned import Wishes, wanted_by, wishes_of
-from checkers.folds.sights import (
+from checkers.folds.history.kept_states import about, as_shown, kept_so_far, states_by_partition
+from checkers.folds.history.lives import Lives
+from checkers.folds.history.observations import with_observations
+from checkers.folds.history.sights import (
     READS,
     SHOW_STATES,
     Partition,
@@ -38,9 +37,10 @@ from checkers.folds.sights import (
     sights_of,
     topics_named,
 )
-from checkers.folds.sweeps import falls
-from checkers.folds.topic_ids import LIVES
-from checkers.folds.values import partitions_shown, topic_answer
+from checkers.folds.history.sweeps import falls
+from checkers.folds.history.topic_ids import LIVES
+from checkers.folds.history.values import partitions_shown, topic_answer
+from checkers.folds.requests.reassigned import Wishes, wanted_by, wishes_of
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker, SoFar

@@ -18,15 +18,15 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import Final
 
-from checkers.folds.committed_log import known_log, surest
-from checkers.folds.disk_logs import DISK_KINDS
-from checkers.folds.lives import Lives
-from checkers.folds.log_points import LogPoints, Spans
-from checkers.folds.owed import Acknowledged, Latest, Peace, acknowledged, shown_committed
-from checkers.folds.peace import FOREVER_NS
-from checkers.folds.registered_places import told_where_registered
-from checkers.folds.shown_ends import SHOWS, all_ends
-from checkers.folds.values import cluster_view
+from checkers.folds.cluster.registered_places import told_where_registered
+from checkers.folds.history.lives import Lives
+from checkers.folds.history.peace import FOREVER_NS
+from checkers.folds.history.values import cluster_view
+from checkers.folds.metadata_log.committed_log import known_log, surest
+from checkers.folds.metadata_log.disk_logs import DISK_KINDS
+from checkers.folds.metadata_log.log_points import LogPoints, Spans
+from checkers.folds.metadata_log.shown_ends import SHOWS, all_ends
+from checkers.folds.requests.owed import Acknowledged, Latest, Peace, acknowledged, shown_committed
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

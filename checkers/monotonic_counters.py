@@ -9,18 +9,18 @@ from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from checkers.folds.committed_log import once_each
-from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
-from checkers.folds.observations import VIEWS, with_observations
-from checkers.folds.roles import CONTROLLER, nodes_by_id
-from checkers.folds.sweeps import falls
-from checkers.folds.values import (
+from checkers.folds.history.observations import VIEWS, with_observations
+from checkers.folds.history.roles import CONTROLLER, nodes_by_id
+from checkers.folds.history.sweeps import falls
+from checkers.folds.history.values import (
     heartbeat,
     heartbeat_answer,
     partitions_shown,
     quorum_view,
     topic_answer,
 )
+from checkers.folds.metadata_log.committed_log import once_each
+from checkers.folds.metadata_log.disk_logs import DISK_KINDS, committed_on_disks
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import Kept, RunCheck, RunChecker, SoFar

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
-from checkers.folds.node_log import KINDS, Entry, LogFold
+from checkers.folds.metadata_log.node_log import KINDS, Entry, LogFold
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

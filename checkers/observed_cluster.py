@@ -17,9 +17,7 @@ from functools import partial
 from itertools import groupby
 from typing import Final, Self
 
-from checkers.folds.lives import Lives
-from checkers.folds.observations import OWN_VIEW
-from checkers.folds.observed import (
+from checkers.folds.cluster.observed import (
     ANSWERS,
     Judgement,
     Nodes,
@@ -29,7 +27,7 @@ from checkers.folds.observed import (
     span_ns,
     unanswered,
 )
-from checkers.folds.observed_brokers import (
+from checkers.folds.cluster.observed_brokers import (
     DEAD_UNLISTED,
     LIVE_LISTED,
     ONE_ADDRESS,
@@ -38,9 +36,9 @@ from checkers.folds.observed_brokers import (
     live_listed,
     one_address,
 )
-from checkers.folds.observed_controllers import CONTROLLERS_TOLD, controllers_told
-from checkers.folds.observed_partitions import ALL_IN_SYNC, all_in_sync
-from checkers.folds.observed_quorum import (
+from checkers.folds.cluster.observed_controllers import CONTROLLERS_TOLD, controllers_told
+from checkers.folds.cluster.observed_partitions import ALL_IN_SYNC, all_in_sync
+from checkers.folds.cluster.observed_quorum import (
     ALL_VOTE,
     COMMITTED_KEPT,
     LET_GO,
@@ -54,12 +52,14 @@ from checkers.folds.observed_quorum import (
     no_way_back,
     one_leader,
 )
-from checkers.folds.peace import Stretch, owed_in, quiet_times
-from checkers.folds.peace import recovery_ns as recovery_of
-from checkers.folds.quorum_views import WHO_VOTES, quorum_views
-from checkers.folds.roles import BROKER, nodes_by_id
-from checkers.folds.streaks import SHORT
-from checkers.folds.values import quorum_view
+from checkers.folds.history.lives import Lives
+from checkers.folds.history.observations import OWN_VIEW
+from checkers.folds.history.peace import Stretch, owed_in, quiet_times
+from checkers.folds.history.peace import recovery_ns as recovery_of
+from checkers.folds.history.quorum_views import WHO_VOTES, quorum_views
+from checkers.folds.history.roles import BROKER, nodes_by_id
+from checkers.folds.history.values import quorum_view
+from checkers.folds.serving.streaks import SHORT
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import Kept, RunCheck, RunChecker, SoFar

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from checkers.folds.disk_logs import LOG_KINDS, CommittedOnDisks, committed_on_disks
-from checkers.folds.node_log import Entry
-from checkers.folds.values import log_part
+from checkers.folds.history.values import log_part
+from checkers.folds.metadata_log.disk_logs import LOG_KINDS, CommittedOnDisks, committed_on_disks
+from checkers.folds.metadata_log.node_log import Entry
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

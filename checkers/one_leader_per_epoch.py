@@ -13,10 +13,10 @@ from typing import Final
 
 import numpy as np
 
-from checkers.folds.leader_records import badly_elected, denied, naming, saved_votes
-from checkers.folds.quorum_views import WHO_VOTES
-from checkers.folds.roles import fixed_voters
-from checkers.folds.values import revealed
+from checkers.folds.history.quorum_views import WHO_VOTES
+from checkers.folds.history.roles import fixed_voters
+from checkers.folds.history.values import revealed
+from checkers.folds.quorum.leader_records import badly_elected, denied, naming, saved_votes
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

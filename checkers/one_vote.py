@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from checkers.folds.node_log import LogFold, accounts
+from checkers.folds.metadata_log.node_log import LogFold, accounts
 from framework.checking.cuts import cut_by_node
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome

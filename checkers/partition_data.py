@@ -16,19 +16,19 @@ offset must be in the answer, whenever the two happened. The clauses:
 7. ListOffsets and high watermarks never exceed what becomes readable.
 8. What was acknowledged can be read: the final fetches get on, and get to the end.
 9. Neither end of the log goes back, and its beginning moves only where something may remove
-   records (`folds.log_ends`).
+   records (`folds.partitions.log_ends`).
 10. What was deleted is not there again, and nothing is given from before the log's beginning
-   (`folds.deleted_records`).
+   (`folds.partitions.deleted_records`).
 11. Brokers tell of logs that they may have, in the end of those that they must, as large as they
-   can be (`folds.told_logs`).
+   can be (`folds.partitions.told_logs`).
 12. Leaders tell of producers that wrote to the partition, and as far as they did
-   (`folds.told_producers`).
+   (`folds.partitions.told_producers`).
 13. What any replica gives is judged as a fetch is; in the end each in sync gives all
-   (`folds.replica_reads`).
+   (`folds.partitions.replica_reads`).
 
 acks=0 and acks=1 promise no place: their offsets count only once they are read. Topics that had
-one name are judged apart (`folds.topic_ids`), and so is what was before all brokers lost power at
-once, by what they may have lost (`folds.power_losses`).
+one name are judged apart (`folds.history.topic_ids`), and so is what was before all brokers lost
+power at once, by what they may have lost (`folds.history.power_losses`).
 """
 
 from bisect import bisect_left
@@ -38,7 +38,10 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from checkers.folds.claims import (
+from checkers.folds.history.log_values import fetch_from, fetched, log_answer, produce_of, seek_of
+from checkers.folds.history.power_losses import power_losses
+from checkers.folds.history.values import revealed
+from checkers.folds.partitions.claims import (
     Claim,
     Fetch,
     covered_by,
@@ -49,17 +52,14 @@ from checkers.folds.claims import (
     spans_of,
     successions,
 )
-from checkers.folds.deleted_records import given_all_the_same, half_done, undone
-from checkers.folds.known_partition import KnownPartition
-from checkers.folds.log_ends import goes_back, hidden
-from checkers.folds.log_values import fetch_from, fetched, log_answer, produce_of, seek_of
-from checkers.folds.partition_runs import FS, by_partition, key_of_run
-from checkers.folds.power_losses import power_losses
-from checkers.folds.replica_reads import OF_REPLICAS, gave_all, of_replicas
-from checkers.folds.told_logs import LOGS, told_sizes
-from checkers.folds.told_producers import PRODUCERS, told_producers
-from checkers.folds.unreadable import unreadable, why_unread
-from checkers.folds.values import revealed
+from checkers.folds.partitions.deleted_records import given_all_the_same, half_done, undone
+from checkers.folds.partitions.known_partition import KnownPartition
+from checkers.folds.partitions.log_ends import goes_back, hidden
+from checkers.folds.partitions.partition_runs import FS, by_partition, key_of_run
+from checkers.folds.partitions.replica_reads import OF_REPLICAS, gave_all, of_replicas
+from checkers.folds.partitions.told_logs import LOGS, told_sizes
+from checkers.folds.partitions.told_producers import PRODUCERS, told_producers
+from checkers.folds.partitions.unreadable import unreadable, why_unread
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

@@ -20,7 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from checkers.folds.peace import FOREVER_NS
+from checkers.folds.history.peace import FOREVER_NS
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

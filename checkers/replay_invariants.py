@@ -13,14 +13,14 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
-from checkers.folds.committed_log import CommittedLog, known_log
-from checkers.folds.disk_logs import DISK_KINDS
-from checkers.folds.eligible import Eligibility
-from checkers.folds.log_rules import Rules
-from checkers.folds.registering import held, registers_again, wrong_registration
-from checkers.folds.replay import Partition, Replay, name_of
-from checkers.folds.shutting_down import ShuttingDown, shutdowns_of
-from checkers.folds.state_digests import State, states_told, wrong_digests
+from checkers.folds.decisions.shutting_down import ShuttingDown, shutdowns_of
+from checkers.folds.isr.eligible import Eligibility
+from checkers.folds.metadata_log.committed_log import CommittedLog, known_log
+from checkers.folds.metadata_log.disk_logs import DISK_KINDS
+from checkers.folds.replayed.log_rules import Rules
+from checkers.folds.replayed.registering import held, registers_again, wrong_registration
+from checkers.folds.replayed.replay import Partition, Replay, name_of
+from checkers.folds.replayed.state_digests import State, states_told, wrong_digests
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

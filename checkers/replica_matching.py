@@ -17,21 +17,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from checkers.folds.batches_along import epochs_along, written_once
-from checkers.folds.configured import OF_BROKERS, OF_TOPICS
-from checkers.folds.deleted_records import acknowledged, begins_at, keeps
-from checkers.folds.disk_logs import DISK_KINDS
-from checkers.folds.epoch_files import epochs_written_down
-from checkers.folds.final_isrs import FinalIsr, Isrs, final_isrs
-from checkers.folds.final_watermarks import above_the_leaders
-from checkers.folds.log_ends import answered_limits
-from checkers.folds.log_values import log_answer, produce_of
-from checkers.folds.power_losses import forgotten, power_losses
-from checkers.folds.removals import Removals
-from checkers.folds.replica_logs import Content, Logs, Partition, ReplicaLog, final_logs
-from checkers.folds.roles import BROKER, nodes_by_id
-from checkers.folds.topic_ids import LIVES, TopicLives, topic_lives
-from checkers.folds.written_offsets import offsets_beside_logs
+from checkers.folds.history.log_values import log_answer, produce_of
+from checkers.folds.history.power_losses import forgotten, power_losses
+from checkers.folds.history.roles import BROKER, nodes_by_id
+from checkers.folds.history.topic_ids import LIVES, TopicLives, topic_lives
+from checkers.folds.metadata_log.disk_logs import DISK_KINDS
+from checkers.folds.partitions.deleted_records import acknowledged, begins_at, keeps
+from checkers.folds.partitions.log_ends import answered_limits
+from checkers.folds.replicas.batches_along import epochs_along, written_once
+from checkers.folds.replicas.epoch_files import epochs_written_down
+from checkers.folds.replicas.final_isrs import FinalIsr, Isrs, final_isrs
+from checkers.folds.replicas.final_watermarks import above_the_leaders
+from checkers.folds.replicas.removals import Removals
+from checkers.folds.replicas.replica_logs import Content, Logs, Partition, ReplicaLog, final_logs
+from checkers.folds.replicas.written_offsets import offsets_beside_logs
+from checkers.folds.requests.configured import OF_BROKERS, OF_TOPICS
 from framework.checking.cuts import cut_by_partition
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome

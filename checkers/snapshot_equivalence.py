@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from checkers.folds.committed_log import CommittedLog, known_log
-from checkers.folds.disk_logs import DISK_KINDS, disk_logs
-from checkers.folds.metadata_digest import Digest
-from checkers.folds.replay import states
+from checkers.folds.metadata_log.committed_log import CommittedLog, known_log
+from checkers.folds.metadata_log.disk_logs import DISK_KINDS, disk_logs
+from checkers.folds.replayed.metadata_digest import Digest
+from checkers.folds.replayed.replay import states
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

@@ -14,10 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from checkers.folds.commit_times import KINDS, CommitTimes, commit_times
-from checkers.folds.committed_log import CommittedLog, known_log
-from checkers.folds.disk_logs import DISK_KINDS
-from checkers.folds.values import (
+from checkers.folds.history.values import (
     alter_isr,
     altered_isr,
     heartbeat,
@@ -25,6 +22,9 @@ from checkers.folds.values import (
     partitions_shown,
     topic_answer,
 )
+from checkers.folds.metadata_log.commit_times import KINDS, CommitTimes, commit_times
+from checkers.folds.metadata_log.committed_log import CommittedLog, known_log
+from checkers.folds.metadata_log.disk_logs import DISK_KINDS
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from checkers.folds.disk_logs import DISK_KINDS, CommittedOnDisks, committed_on_disks
-from checkers.folds.explained import NEVER, Explained, Made, Request, explained
-from checkers.folds.leader_records import badly_elected
-from checkers.folds.observed import Judgement
-from checkers.folds.quorum_views import WHO_VOTES
-from checkers.folds.told_voters import FOLLOWS, PLACES, followers_told, places_told
-from checkers.folds.values import asked_voter, voters_view
-from checkers.folds.voter_sets import (
+from checkers.folds.cluster.observed import Judgement
+from checkers.folds.history.quorum_views import WHO_VOTES
+from checkers.folds.history.values import asked_voter, voters_view
+from checkers.folds.metadata_log.disk_logs import DISK_KINDS, CommittedOnDisks, committed_on_disks
+from checkers.folds.quorum.explained import NEVER, Explained, Made, Request, explained
+from checkers.folds.quorum.leader_records import badly_elected
+from checkers.folds.quorum.told_voters import FOLLOWS, PLACES, followers_told, places_told
+from checkers.folds.quorum.voter_sets import (
     Change,
     Step,
     Voters,

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from checkers.folds.disk_logs import LOG_KINDS, DiskLog, disk_logs
-from checkers.folds.values import quorum_view
+from checkers.folds.history.values import quorum_view
+from checkers.folds.metadata_log.disk_logs import LOG_KINDS, DiskLog, disk_logs
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

@@ -7,8 +7,9 @@ Judged three ways: by what clients were answered, by what controllers had applie
 decided, and by leases.
 
 What stands in the committed log the voters' disks say as well, and when it did, who was shown the
-log beyond it (`folds/commit_dates.py`). A controller that was deposed without knowing it may know
-less; so by disks only those are accused that cannot have led before that record was written.
+log beyond it (`folds/metadata_log/commit_dates.py`). A controller that was deposed without knowing
+it may know less; so by disks only those are accused that cannot have led before that record was
+written.
 """
 
 from bisect import bisect_right
@@ -18,17 +19,17 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Final
 
-from checkers.folds.commit_dates import CommitDates, commit_dates
-from checkers.folds.decisions import Kind, begun_by, decided_on_stale, name_of
-from checkers.folds.disk_logs import DISK_KINDS, CommittedOnDisks, committed_on_disks
-from checkers.folds.fenced_by_log import served_while_fenced
-from checkers.folds.leases import FS as ASKED
-from checkers.folds.leases import served_without_lease, serving
-from checkers.folds.operations import is_zombie
-from checkers.folds.served_cut_off import served_cut_off
-from checkers.folds.shown_ends import SHOWS, ShownEnd
-from checkers.folds.unfit_members import Unfit, UnfitMembers
-from checkers.folds.values import cluster_view, conditional
+from checkers.folds.decisions.decisions import Kind, begun_by, decided_on_stale, name_of
+from checkers.folds.fencing.fenced_by_log import served_while_fenced
+from checkers.folds.fencing.leases import FS as ASKED
+from checkers.folds.fencing.leases import served_without_lease, serving
+from checkers.folds.fencing.served_cut_off import served_cut_off
+from checkers.folds.fencing.unfit_members import Unfit, UnfitMembers
+from checkers.folds.history.operations import is_zombie
+from checkers.folds.history.values import cluster_view, conditional
+from checkers.folds.metadata_log.commit_dates import CommitDates, commit_dates
+from checkers.folds.metadata_log.disk_logs import DISK_KINDS, CommittedOnDisks, committed_on_disks
+from checkers.folds.metadata_log.shown_ends import SHOWS, ShownEnd
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker

@@ -30,6 +30,7 @@ PLANTED: Final = {
     "systems": ("nodes/kafka/records.py", "import nodes.kraft.ids"),
     "disks": ("nodes/disk_evidence/disk.py", "import nodes.kafka.records"),
     "decisions": ("nodes/kraft/controller/core.py", "import time"),
+    "folds": ("checkers/folds/history/roles.py", "import checkers.folds.cluster.observed"),
     "layers": ("framework/history/event.py", "import framework.run.options"),
 }
 """Contract -> a file, and an import that the contract forbids there."""
@@ -148,7 +149,7 @@ def test_one_that_does_is_seen(word: str, tmp_path: Path) -> None:
 # --- roles of Kafka's protocol ------------------------------------------------------------
 
 ROLES: Final = {"broker", "controller"}
-KNOW_ROLES: Final = {ROOT / "workloads/kafka/roles.py", ROOT / "checkers/folds/roles.py"}
+KNOW_ROLES: Final = {ROOT / "workloads/kafka/roles.py", ROOT / "checkers/folds/history/roles.py"}
 """How a layout names them, and how a plan does."""
 
 

@@ -4,6 +4,7 @@ cases of the contract, a fold with those of all checkers that use it."""
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Final
@@ -24,15 +25,15 @@ _ALSO: Final = {
     "monotonic-counters": ("looks", "looks_forgotten"),
     "observed-cluster": ("looks", "looks_forgotten"),
     "partition-data": ("power_losses", "told_reports"),
-    "folds/config_changes": ("configured",),
-    "folds/group_values": ("values",),
-    "folds/kept_states": ("looks", "looks_forgotten"),
-    "folds/log_values": ("values",),
-    "folds/operations": ("asked",),
-    "folds/partition_runs": ("power_losses",),
-    "folds/replica_reads": ("told_reports",),
-    "folds/told_logs": ("told_reports",),
-    "folds/told_producers": ("told_reports",),
+    "folds/requests/config_changes": ("configured",),
+    "folds/history/group_values": ("values",),
+    "folds/history/kept_states": ("looks", "looks_forgotten"),
+    "folds/history/log_values": ("values",),
+    "folds/history/operations": ("asked",),
+    "folds/partitions/partition_runs": ("power_losses",),
+    "folds/partitions/replica_reads": ("told_reports",),
+    "folds/partitions/told_logs": ("told_reports",),
+    "folds/partitions/told_producers": ("told_reports",),
 }
 """Targets that leave a part to other tests: what they make of what a fold found, or what two folds
 have in common."""
@@ -90,28 +91,38 @@ def _path(module: str) -> Path:
     return ROOT / Path(*module.split(".")).with_suffix(".py")
 
 
-def _tests_of(module: str) -> str:
-    return f"{TESTS}/test_{module.rpartition('.')[2]}.py"
+@cache
+def _own_tests() -> dict[str, str]:
+    """Name -> the file of tests of that name, in whichever folder of theirs."""
+    return {
+        path.stem.removeprefix("test_"): str(path.relative_to(ROOT))
+        for path in sorted((ROOT / TESTS).rglob("test_*.py"))
+    }
+
+
+def _tests_of(*names: str) -> Iterator[str]:
+    """Of modules, or by the names of the tests alone, where there are any."""
+    for name in names:
+        if (own := name.rpartition(".")[2]) in _own_tests():
+            yield _own_tests()[own]
 
 
 def _checkers() -> Iterator[Target]:
     for module, name in _names().items():
         path = _path(module)
         if path.parent.name == "checkers":
-            tests = tuple(map(_tests_of, (module, *_ALSO.get(name, ()))))
+            tests = tuple(_tests_of(module, *_ALSO.get(name, ())))
             yield Target(name, (_module(path),), tests, ROOT, OF_ALL, (name,))
 
 
 def _folds() -> Iterator[Target]:
     names = _names()
-    for path in sorted((ROOT / "checkers/folds").glob("[!_]*.py")):
-        module = _module(path)
+    for path in sorted((ROOT / "checkers/folds").rglob("[!_]*.py")):
+        module, name = _module(path), f"folds/{path.parent.name}/{path.stem}"
         users = sorted(each for each in _users(module.name) if each in names)
-        also = _ALSO.get(f"folds/{path.stem}", ())
-        own = [_tests_of(each) for each in (module.name, *also, *users)]
-        tests = tuple(each for each in own if (ROOT / each).exists())
+        tests = tuple(_tests_of(module.name, *_ALSO.get(name, ()), *users))
         checkers = tuple(names[each] for each in users)
-        yield Target(f"folds/{path.stem}", (module,), tests, ROOT, OF_ALL, checkers)
+        yield Target(name, (module,), tests, ROOT, OF_ALL, checkers)
 
 
 def _users(module: str) -> set[str]:

@@ -1,1 +1,9 @@
-"""Folds over evidence that several rules share."""
+"""Folds over evidence that several rules share, by what they are about. Arrows go down:
+
+replicas
+isr
+partitions   decisions   fencing
+requests   replayed   quorum   serving
+metadata_log   cluster   groups
+history
+"""

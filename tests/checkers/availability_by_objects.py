@@ -17,9 +17,9 @@ from checkers.availability import (
     AvailabilityOptions,
     Window,
 )
-from checkers.folds.operations import is_zombie, on_demand
-from checkers.folds.peace import FOREVER_NS, Stretch, owed
-from checkers.folds.streaks import TRIES
+from checkers.folds.history.operations import is_zombie, on_demand
+from checkers.folds.history.peace import FOREVER_NS, Stretch, owed
+from checkers.folds.serving.streaks import TRIES
 from framework.checking.findings import concluded, finding
 from framework.checking.keyed import Outcome
 from framework.evidence.machine import UNMEASURED, Machine

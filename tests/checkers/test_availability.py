@@ -21,9 +21,9 @@ from checkers.availability import (
     AvailabilityOptions,
     availability,
 )
-from checkers.folds.asked import asked_of
-from checkers.folds.peace import FOREVER_NS, Stretch, owed
-from checkers.folds.streaks import Judge
+from checkers.folds.history.peace import FOREVER_NS, Stretch, owed
+from checkers.folds.serving.asked import asked_of
+from checkers.folds.serving.streaks import Judge
 from framework.checking.keyed import Outcome, outcome_row
 from framework.checking.results import CheckerResult, checker_result
 from framework.evidence.run_events import FaultRecord

@@ -16,7 +16,7 @@ from planted_logs import LogStory
 from planted_runs import OTHER, TOPIC, accepted, assert_invalid, assert_valid, change
 
 from checkers.decision_conformance import UNCLEAN, DecisionConformance, decision_conformance
-from checkers.folds.told_decisions import _words_of_controllers
+from checkers.folds.decisions.told_decisions import _words_of_controllers
 from framework.evidence.requests import Decided, IsrDecided
 from framework.evidence.systems import Promised
 from framework.history.event import CompletionType

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_runs import Story, assert_invalid, assert_valid
 
-from checkers.folds.group_runs import group_run
+from checkers.folds.groups.group_runs import group_run
 from checkers.groups import (
     FENCED,
     LISTED,

@@ -15,7 +15,7 @@ from judging import assert_unknown, clause_of, judged
 from planted_runs import PLAN, Story
 
 import checkers.isolation as parts
-from checkers.folds.peace import FOREVER_NS, Stretch
+from checkers.folds.history.peace import FOREVER_NS, Stretch
 from checkers.isolation import (
     MEDIAN_OF,
     Disturbed,

@@ -22,9 +22,9 @@ from planted_runs import (
     shown,
 )
 
-from checkers.folds.isr import State
-from checkers.folds.isr_counts import Counts, joins_known, members_known, requests_known
-from checkers.folds.partition_links import Gaps, Link
+from checkers.folds.isr.isr import State
+from checkers.folds.isr.isr_counts import Counts, joins_known, members_known, requests_known
+from checkers.folds.isr.partition_links import Gaps, Link
 from checkers.isr_chain import CLAUSES, IsrChain
 from checkers.isr_chain import isr_chain as judge
 from framework.evidence.changes import (

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_runs import NODES, OTHER, TOPIC, Story, assert_valid, shown
 
-from checkers.folds.sights import Sight
-from checkers.folds.sweeps import falls
+from checkers.folds.history.sights import Sight
+from checkers.folds.history.sweeps import falls
 from checkers.metadata_answers import MetadataAnswers, metadata_answers
 from framework.checking.clauses import ClauseResult
 from framework.checking.keyed import Outcome, outcome_row

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from judging import clause_of, judged
 from planted_runs import NODES, OTHER, TOPIC, Story
 
-from checkers.folds.observed_controllers import CONTROLLERS, CONTROLLERS_TOLD, NOBODY_ASKED
+from checkers.folds.cluster.observed_controllers import CONTROLLERS, CONTROLLERS_TOLD, NOBODY_ASKED
 from checkers.observed_cluster import (
     CLAUSES,
     HEARD,

@@ -13,7 +13,7 @@ from judging import judged
 from planted_reports import REPLICAS, REPORTS
 from planted_runs import MS, NODES, OTHER, TOPIC, Story, assert_invalid, assert_valid
 
-from checkers.folds.unreadable import TRIES
+from checkers.folds.partitions.unreadable import TRIES
 from checkers.partition_data import IN_ORDER, PartitionData, partition_data
 from framework.checking.keyed import Outcome
 from framework.history.pairing import Operation

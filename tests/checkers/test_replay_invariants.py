@@ -17,10 +17,10 @@ from planted_logs import LogStory
 from planted_rules import RuledStory, kafka
 from planted_runs import OTHER, TOPIC, assert_invalid, assert_valid
 
-from checkers.folds.committed_log import committed_log, known_log
-from checkers.folds.log_rules import Rules
-from checkers.folds.metadata_digest import Digest, digest
-from checkers.folds.replay import Replay
+from checkers.folds.metadata_log.committed_log import committed_log, known_log
+from checkers.folds.replayed.log_rules import Rules
+from checkers.folds.replayed.metadata_digest import Digest, digest
+from checkers.folds.replayed.replay import Replay
 from checkers.replay_invariants import Fold, ReplayInvariants, replay_invariants
 from framework.evidence import changes
 from framework.evidence.changes import Change

@@ -17,9 +17,9 @@ from planted_disks import Disks
 from planted_logs import LogStory
 from planted_runs import NODES, TOPIC, assert_invalid, assert_valid
 
-from checkers.folds.committed_log import committed_log
-from checkers.folds.metadata_digest import Digest, digest
-from checkers.folds.replay import Replay
+from checkers.folds.metadata_log.committed_log import committed_log
+from checkers.folds.replayed.metadata_digest import Digest, digest
+from checkers.folds.replayed.replay import Replay
 from checkers.snapshot_equivalence import SnapshotEquivalence, snapshot_equivalence
 from framework.evidence.changes import Change
 from framework.evidence.quorum import SnapshotFile

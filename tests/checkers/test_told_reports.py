@@ -21,7 +21,7 @@ from planted_reports import (
 )
 from planted_runs import TOPIC
 
-from checkers.folds.replica_reads import NOT_ASKED, NOT_KNOWN
+from checkers.folds.partitions.replica_reads import NOT_ASKED, NOT_KNOWN
 from checkers.partition_data import LOST_POWER, NO_PRODUCER, NO_SIZE, PartitionData
 from checkers.partition_data import REPLICAS as REPLICAS_CLAUSE
 from framework.checking.clauses import ClauseResult

@@ -12,9 +12,9 @@ from judging import assert_unknown, clause_of, judged
 from planted_disks import NOTHING
 from planted_runs import Story, assert_invalid, assert_valid
 
-from checkers.folds.disk_logs import CommittedOnDisks
-from checkers.folds.explained import NEVER
-from checkers.folds.voter_sets import Change, Step, VoterSets
+from checkers.folds.metadata_log.disk_logs import CommittedOnDisks
+from checkers.folds.quorum.explained import NEVER
+from checkers.folds.quorum.voter_sets import Change, Step, VoterSets
 from checkers.voter_changes import BY_DISKS, Run, VoterChanges, _dated, voter_changes
 from framework.evidence import changes
 from framework.evidence.quorum import Appended, Voter

@@ -22,9 +22,9 @@ from planted_runs import (
     shown,
 )
 
-from checkers.folds.operations import is_zombie
-from checkers.folds.served_cut_off import served_cut_off
-from checkers.folds.silent_brokers import silences_of
+from checkers.folds.fencing.served_cut_off import served_cut_off
+from checkers.folds.fencing.silent_brokers import silences_of
+from checkers.folds.history.operations import is_zombie
 from checkers.zombie_fencing import ZombieFencing, zombie_fencing
 from framework.evidence.run_events import NemesisEvent
 from framework.history.event import CompletionType

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from checkers.folds.committed_log import same_record
+from checkers.folds.metadata_log.committed_log import same_record
 from framework.checking.sealing import sealed_as
 from framework.evidence.changes import Change
 from framework.evidence.partitions import PartitionAppended

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from checkers.folds.log_rules import Rules
+from checkers.folds.replayed.log_rules import Rules
 from checkers.replay_invariants import Fold
 from framework.evidence.changes import Change
 from framework.evidence.systems import LogRule

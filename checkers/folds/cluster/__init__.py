@@ -1,0 +1,1 @@
+"""What nodes tell anybody of the cluster: brokers, controllers, the quorum, partitions."""

@@ -1,0 +1,1 @@
+"""What controllers decided, against what they knew."""

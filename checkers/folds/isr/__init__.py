@@ -1,0 +1,1 @@
+"""Leaders and in-sync replicas: requests, records, and what an ISR is for."""

@@ -1,0 +1,1 @@
+"""What clients see of one partition's log."""

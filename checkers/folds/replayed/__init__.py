@@ -1,0 +1,1 @@
+"""The state that the metadata log makes, record by record."""

@@ -1,0 +1,1 @@
+"""Partitions' logs as they lie on the disks of brokers."""

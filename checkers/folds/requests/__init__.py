@@ -1,0 +1,1 @@
+"""What administrators asked for, and what the committed log made of it."""

@@ -1,0 +1,1 @@
+"""Whether clients were served: what was in vain though service was owed."""
