@@ -2,9 +2,11 @@
 
     python -m benchmarks.operations_read RUN...
 
-A row a checker, and one for what it would be if Spark's workers read all operations and the JVM
-took those that are looked at: bytes of Parquet that are read (columns of row groups), what Python
-workers returned to the JVM and what was shuffled, both by Spark's own event log.
+Three rows a checker: *whole*, if Spark's workers read all operations and the JVM took those that
+are looked at; *chosen*, as of long runs, those operations and columns alone, for others to judge;
+*in place*, as of short runs, judged by the task that reads them. Bytes of Parquet that are read
+(columns of row groups), what Python workers returned to the JVM and what was shuffled, both by
+Spark's own event log.
 """
 
 import json
@@ -13,6 +15,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -21,11 +24,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.spark_log import logging
-from checkers import kafka_log, topic_linearizability
+from checkers import kafka_log
 from checkers.kafka_log import LOOKED_AT, KafkaLog
 from checkers.linearizability.encoding.models import KAFKA_TOPICS
 from checkers.linearizability.kernel import COLUMNS as OF_KEYS
 from checkers.topic_linearizability import TopicLinearizability
+from framework.checking import operations
 from framework.checking.operations import COLUMNS, chosen_operations
 from framework.checking.runs import read_runs
 from framework.checking.spark import running
@@ -34,7 +38,7 @@ from framework.plugins.checker import DataFrame, Tables
 
 Way: TypeAlias = Callable[[Tables, Collection[str], Sequence[str]], DataFrame]
 _CHECKERS: Final = (
-    (TopicLinearizability(), topic_linearizability, KAFKA_TOPICS.fs, OF_KEYS),
+    (TopicLinearizability(), operations, KAFKA_TOPICS.fs, OF_KEYS),
     (KafkaLog(), kafka_log, LOOKED_AT, COLUMNS),
 )
 _RETURNED: Final = "data returned from Python workers"
@@ -45,7 +49,12 @@ def whole(tables: Tables, fs: Collection[str], columns: Sequence[str] = COLUMNS)
     return tables.operations.where(f"f in {tuple(fs)}")
 
 
-_WAYS: Final[dict[str, Way]] = {"whole": whole, "chosen": chosen_operations}
+_WAYS: Final[dict[str, tuple[Way, bool]]] = {
+    "whole": (whole, False),
+    "chosen": (chosen_operations, False),
+    "in place": (chosen_operations, True),
+}
+"""By name, and whether runs are short."""
 
 
 def read_bytes(held: Sequence[Held], fs: Collection[str], columns: Collection[str]) -> int:
@@ -96,16 +105,15 @@ def main(paths: Sequence[str]) -> None:
             runs = [each.info for each in read_runs(map(Path, paths))]
             held = [each for each in hold(spark, runs) if isinstance(each, Held)]
             for checker, module, fs, columns in _CHECKERS:
-                for name, way in _WAYS.items():
+                for name, (way, short) in _WAYS.items():
                     module.chosen_operations = way  # type: ignore[attr-defined]
                     what = f"{checker.name} | {name}"
                     spark.sparkContext.setJobDescription(what)
-                    checker.check(tables(spark, held)).collect()
+                    checker.check(replace(tables(spark, held), short=short)).collect()
                     read[what] = read_bytes(held, fs, COLUMNS if way is whole else columns)
         (log,) = logs.iterdir()
         returned, shuffled = moved(log)
-    operations = sum(each.manifest.counts.rows for each in held)
-    print(f"{operations} operations")
+    print(f"{sum(each.manifest.counts.rows for each in held)} operations")
     print("| checker | read | of files, KiB | to the JVM, KiB | shuffled, KiB |")
     print("| --- | --- | ---: | ---: | ---: |")
     for what, size in read.items():

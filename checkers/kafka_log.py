@@ -1,12 +1,13 @@
 """The checker of stored runs: all that `judge` checks, over many runs at once.
 
-Short runs are judged whole, some by each task. A long one is cut by topics (`shares`), unless it
-has transactions: what one saw of one topic may depend on what it sent to any other.
+Short runs are judged whole, where they are read. A long one is cut by topics (`shares`) if several
+tasks read it, unless it has transactions: what one saw of one topic may depend on what it sent to
+any other.
 """
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 from zlib import crc32
@@ -22,7 +23,7 @@ from checkers.logs.judge import NAME, judge
 from checkers.logs.model import SUMMARY
 from checkers.logs.rows import FS, SINGLE, SUBSCRIPTIONS, TRANSACTIONS, Kind, rows
 from framework.checking.keyed import OUTCOME_ARROW, Outcome, outcome_row
-from framework.checking.operations import chosen_operations
+from framework.checking.operations import chosen_operations, operations_of_run
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.history.reader import operations_of
@@ -33,6 +34,7 @@ from framework.plugins.checker import (
     OUTCOME_SCHEMA,
     Clause,
     DataFrame,
+    RunData,
     Tables,
 )
 from framework.verdict import Verdict
@@ -81,6 +83,8 @@ class KafkaLog:
     clauses = (ONE_LOG,)
 
     def check(self, tables: Tables) -> DataFrame:
+        if tables.short and tables.operation_reads is not None:
+            return tables.operation_reads.map(judge_run, OUTCOME_ARROW)
         operations = with_injections(tables)
         forgetful = [each.run for each in tables.runs if forgets_groups(each.plan)]
 
@@ -137,6 +141,17 @@ def shares(operations: DataFrame) -> DataFrame:
     linked = operations.where(f"f in {_LINKING}").selectExpr("run", "true as linked").distinct()
     marked = operations.join(linked.hint("broadcast"), "run", "left")
     return marked.selectExpr("*", f"{_BUCKET} as bucket")
+
+
+def judge_run(run: RunData) -> Iterator[pa.Table]:
+    """Outcome rows of a short run, where it is read."""
+    entries = run.faults.column("entries").to_pylist()
+    injections = [{"run": run.run, "f": INJECTED, "value": each} for each in entries]
+    chosen = operations_of_run(run, LOOKED_AT)
+    rows = pa.concat_tables([chosen, pa.Table.from_pylist(injections, chosen.schema)])
+    forgetful = [run.run] if forgets_groups(run.plan) else []
+    if len(rows):
+        yield judge_runs(without_joins(rows, forgetful))
 
 
 def judge_share(bucket: tuple[pa.Scalar], operations: pa.Table) -> pa.Table:

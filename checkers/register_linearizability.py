@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,15 +22,12 @@ from checkers.linearizability.encoding.models import REGISTER
 from checkers.linearizability.encoding.texts import NULL
 from checkers.linearizability.evidence.describe import describe_operation, operation_of
 from checkers.linearizability.kernel import COLUMNS, Patience, judge_key, outcomes
-from framework.checking.keyed import Outcome, SearchOptions, keyed_tables
-from framework.checking.operations import chosen_operations
+from framework.checking.keyed import Outcome, SearchOptions
+from framework.checking.operations import judged_by_key
 from framework.checking.prefixes import operations_table
 from framework.history.event import Json
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, Clause, DataFrame, Finding, RunData, Tables
-
-_SAYS_NOTHING: Final = "f = 'cas' and type = 'fail' and get_json_object(ext, '$.asserts') is null"
-
 
 ORDER: Final = Clause(
     name="one-order",
@@ -62,28 +60,24 @@ class RegisterLinearizability:
         self.options = options or SearchOptions()
 
     def check(self, tables: Tables) -> DataFrame:
-        rows = chosen_operations(tables, REGISTER.fs, COLUMNS).where("key != 'null'")
-        return keyed_tables(
-            rows.where(f"not coalesce({_SAYS_NOTHING}, false)"),
-            kernel=partial(check_registers, budget_s=self.options.budget_s(tables.spark)),
-        )
+        kernel = partial(check_answers, budget_s=self.options.budget_s(tables.spark))
+        return judged_by_key(tables, REGISTER.fs, kernel, COLUMNS)
 
     def judge_prefix(self, run: RunData, budget_s: float) -> pa.Table:
         """Of a run that goes on: linearizable is a history only if all that it begins with is."""
         table = operations_table(run)
-        table = table.filter(pc.field("f").isin(REGISTER.fs) & (pc.field("key") != NULL))
-        says = pc.invert(_says_nothing(table))
-        return check_registers(table.filter(says), budget_s=budget_s)
+        of_registers = pc.field("f").isin(REGISTER.fs) & (pc.field("key") != NULL)
+        return check_answers(table.filter(of_registers), budget_s=budget_s)
 
 
-def _says_nothing(table: pa.Table) -> pa.Array:
-    """As `_SAYS_NOTHING`."""
+def check_answers(table: pa.Table, *, budget_s: float) -> pa.Table:
+    """As `check_registers`, without compare-and-sets that failed and do not say why."""
     failed = pc.and_(pc.equal(table["f"], "cas"), pc.equal(table["type"], "fail"))
-    rows = zip(failed.to_pylist(), table["ext"].to_pylist(), strict=True)
-    silent = [
-        fails and (json.loads(ext) if ext else {}).get("asserts") is None for fails, ext in rows
-    ]
-    return pa.array(silent, pa.bool_())
+    rows = np.flatnonzero(failed.to_numpy())
+    told = table["ext"].take(pa.array(rows)).to_pylist()
+    kept = np.ones(len(table), np.bool_)
+    kept[rows] = [(json.loads(ext) if ext else {}).get("asserts") is not None for ext in told]
+    return check_registers(table.filter(pa.array(kept)), budget_s=budget_s)
 
 
 def check_registers(table: pa.Table, *, budget_s: float) -> pa.Table:

@@ -28,8 +28,8 @@ from checkers.linearizability.encoding.models import KAFKA_TOPICS
 from checkers.linearizability.encoding.texts import ANY, NULL, numbered, shown_ids, strings
 from checkers.linearizability.evidence.describe import describe_operation, operation_of
 from checkers.linearizability.kernel import COLUMNS, Patience, judge_key, outcomes
-from framework.checking.keyed import Outcome, Row, SearchOptions, judged, keyed_tables
-from framework.checking.operations import chosen_operations
+from framework.checking.keyed import Outcome, Row, SearchOptions, judged
+from framework.checking.operations import judged_by_key
 from framework.checking.prefixes import operations_table
 from framework.history.columns import OPERATIONS
 from framework.history.event import Json
@@ -69,11 +69,8 @@ class TopicLinearizability:
         self.options = options or SearchOptions()
 
     def check(self, tables: Tables) -> DataFrame:
-        rows = chosen_operations(tables, KAFKA_TOPICS.fs, COLUMNS)
-        return keyed_tables(
-            rows.where("key != 'null'"),
-            kernel=partial(check_names, budget_s=self.options.budget_s(tables.spark)),
-        )
+        kernel = partial(check_names, budget_s=self.options.budget_s(tables.spark))
+        return judged_by_key(tables, KAFKA_TOPICS.fs, kernel, COLUMNS)
 
     def judge_prefix(self, run: RunData, budget_s: float) -> pa.Table:
         """Of a run that goes on: linearizable is a history only if all that it begins with is."""

@@ -6,13 +6,14 @@ operations it looks at, and which columns: no others are read of a sealed run, n
 JVM. A column that it did not name is not there, and asking for it is an error.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from framework.checking.keyed import OUTCOME_ARROW, keyed_tables
 from framework.checking.reading import rows_of
 from framework.checking.stored import of_run
 from framework.history.assemble import process_texts
@@ -27,17 +28,51 @@ def chosen_operations(
     tables: Tables, fs: Collection[str], columns: Sequence[str] = COLUMNS
 ) -> DataFrame:
     """Of `tables.operations` those of these kinds, with `run` and these columns."""
-    names = ["run", *columns]
+    schema = _schema(columns)
     if tables.operation_reads is None:
         kinds = ", ".join(f"'{f}'" for f in fs)
-        return tables.operations.where(f"f in ({kinds})").select(*names)
-    schema = pa.schema([OPERATIONS.field(name) for name in names])
+        return tables.operations.where(f"f in ({kinds})").select(*schema.names)
     return tables.operation_reads.map(partial(_chosen, tuple(fs), tuple(columns)), schema)
+
+
+def judged_by_key(
+    tables: Tables,
+    fs: Collection[str],
+    kernel: Callable[[Table], Table],
+    columns: Sequence[str] = COLUMNS,
+) -> DataFrame:
+    """Outcome rows of a kernel as `keyed_tables` takes it, of all operations of these kinds that
+    have a key. Short runs are judged where they are read, long ones are shuffled by key."""
+    if tables.short and tables.operation_reads is not None:
+        judge = partial(_judged, tuple(fs), tuple(columns), kernel)
+        return tables.operation_reads.map(judge, OUTCOME_ARROW)
+    rows = chosen_operations(tables, fs, columns)
+    return keyed_tables(rows.where("key != 'null'"), kernel=kernel)
+
+
+def _judged(
+    fs: Sequence[str], columns: Sequence[str], kernel: Callable[[Table], Table], run: RunData
+) -> Iterator[Table]:
+    rows = operations_of_run(run, fs, columns).filter(pc.field("key") != "null")
+    if len(rows):
+        yield kernel(rows)
+
+
+def operations_of_run(run: RunData, fs: Collection[str], columns: Sequence[str] = COLUMNS) -> Table:
+    """As `chosen_operations`, of one run, where it is read."""
+    schema = _schema(columns)
+    found = [each.select(schema.names).cast(schema) for each in _chosen(fs, columns, run)]
+    return pa.concat_tables(found) if found else schema.empty_table()
+
+
+def _schema(columns: Sequence[str]) -> pa.Schema:
+    return pa.schema([OPERATIONS.field(name) for name in ("run", *columns)])
 
 
 def _chosen(fs: Collection[str], columns: Sequence[str], run: RunData) -> Iterator[Table]:
     """A row group at a time; of one without any such operation no more than that is read."""
+    kinds = pa.array(fs)
     for piece in rows_of(run).pieces:
-        wanted = pc.is_in(piece.read(["f"]).column("f"), value_set=pa.array(fs))
+        wanted = pc.is_in(piece.read(["f"]).column("f"), value_set=kinds)
         if pc.any(wanted).as_py():
             yield of_run(run, process_texts(piece.read(columns).filter(wanted)))

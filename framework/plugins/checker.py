@@ -195,6 +195,9 @@ class Tables:
     operation_parts: int = 1
     """So many tasks read the operations of the longest run. With more than one, no task should have
     to judge all of them."""
+    short: bool = False
+    """Each run has so few operations that the task that reads them may judge them all: nothing has
+    to be shuffled."""
 
 
 class Checker(Protocol):

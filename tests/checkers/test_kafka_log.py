@@ -2,6 +2,7 @@
 
 import ast
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.pandas.types import from_arrow_schema
-from test_power_losses import injected, lost
 
 from benchmarks.kafka_log import table as numbered
 from benchmarks.kafka_log import write
@@ -20,6 +20,7 @@ from checkers.kafka_log import (
     bucket_of,
     by_log,
     forgets_groups,
+    judge_run,
     judge_runs,
     judge_share,
     shares,
@@ -29,13 +30,15 @@ from checkers.logs.rows import FS, rows
 from framework.checking.columns import Columns
 from framework.checking.foreign import check_histories, find_histories, need_model
 from framework.checking.results import CheckerResult, checker_result
-from framework.checking.runs import FAULTS, OPERATIONS, add_operation
+from framework.checking.runs import FAULTS, NEMESIS, OPERATIONS, add_operation
 from framework.errors import UsageError
+from framework.evidence.run_events import FaultRecord
 from framework.plugins import registry
 from framework.plugins.capabilities import unmet
-from framework.plugins.checker import RunInfo, Tables
+from framework.plugins.checker import RunInfo, RunTables, Tables
 from framework.testing.judging import each_run
 from framework.verdict import Verdict, worst
+from tests.checkers.folds.history.test_power_losses import injected, lost
 from tests.checkers.logs.kafka_histories import Events, anything, singles, table, transactions
 from tests.checkers.logs.test_kafka_groups import anything as rebalances
 from tests.checkers.logs.test_kafka_planted import CASES, poll
@@ -225,6 +228,46 @@ def test_what_a_run_lost_with_its_power_is_excused_by_its_own_ledger(
     assert worst_of == {"cut": Verdict.VALID, "other": Verdict.INVALID, "odd": Verdict.UNKNOWN}
 
 
+def short_run(
+    operations: pa.Table, faults: Sequence[FaultRecord] = (), plan: Mapping[str, Any] | None = None
+) -> RunTables:
+    """A run as it is where it is read."""
+    ledger = [{"run": "r", "entries": json.dumps(each.entries)} for each in faults]
+    return RunTables(
+        run="r",
+        plan=plan or {},
+        operations=operations.drop_columns(["run"]),
+        nemesis=NEMESIS.empty_table(),
+        faults=pa.Table.from_pylist(ledger, FAULTS),
+        evidence={},
+    )
+
+
+def told_of(run: RunTables) -> Verdict | None:
+    """None: it says nothing of the run."""
+    rows = [row for found in judge_run(run) for row in found.to_pylist()]
+    assert {row["run"] for row in rows} <= {"r"}
+    return worst(Verdict(row["verdict"]) for row in rows) if rows else None
+
+
+def test_a_short_run_is_judged_where_it_is_read_by_its_own_ledger() -> None:
+    story, columns = lost(), Columns(OPERATIONS)
+    for operation in story.operations:
+        add_operation(columns, "r", operation)
+    odd = replace(story.faults[0], entries=[{"step": "planned", "loses": 7, "keeps": []}])
+    assert told_of(short_run(columns.table(), story.faults)) is Verdict.VALID
+    assert told_of(short_run(columns.table())) is Verdict.INVALID
+    assert told_of(short_run(columns.table(), [odd])) is Verdict.UNKNOWN
+    assert told_of(short_run(OPERATIONS.empty_table())) is None
+
+
+@pytest.mark.parametrize("name", sorted(RUNS))
+def test_a_short_run_is_judged_where_it_is_read_as_others_are(name: str) -> None:
+    operations = table(RUNS[name])
+    found = [row for made in judge_run(short_run(operations)) for row in made.to_pylist()]
+    assert found == judge_runs(operations).to_pylist()
+
+
 def test_of_two_runs_the_one_that_lost_its_power_is_taken_apart() -> None:
     """Without a topic that was deleted."""
     story, columns = lost(), Columns(OPERATIONS)
@@ -275,6 +318,7 @@ def test_generations_are_left_to_groups_where_those_are_forgotten(
     KafkaLog().check(tables)
     found = frame.judge(table(events, "r")).to_pylist()
     assert worst(Verdict(row["verdict"]) for row in found) is verdict
+    assert told_of(short_run(table(events, "r"), plan=info.plan)) is verdict
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import pytest
 from pyspark.cloudpickle import register_pickle_by_value
 
 from benchmarks.long_run import EVENTS, make
-from checkers import kafka_log, register_linearizability, topic_linearizability
+from checkers import kafka_log
 from checkers.kafka_log import LOOKED_AT, KafkaLog
 from checkers.linearizability.encoding.models import KAFKA_TOPICS, REGISTER
 from checkers.linearizability.kernel import COLUMNS
@@ -95,8 +95,8 @@ def formerly(tables: Tables, fs: Iterable[str], columns: object = None) -> DataF
 @pytest.mark.parametrize(
     ("checker", "module", "fs", "columns"),
     [
-        (TopicLinearizability(), topic_linearizability, KAFKA_TOPICS.fs, set(COLUMNS)),
-        (RegisterLinearizability(), register_linearizability, REGISTER.fs, {"f"}),
+        (TopicLinearizability(), operations, KAFKA_TOPICS.fs, set(COLUMNS)),
+        (RegisterLinearizability(), operations, REGISTER.fs, {"f"}),
         (KafkaLog(), kafka_log, LOOKED_AT, ALL),
     ],
     ids=["topics", "nothing of the kind", "log"],
@@ -118,7 +118,8 @@ def test_what_a_checker_looks_at_is_read_and_no_more(
     assert stored.operation_reads is not None
     noted = Noting(stored.operation_reads, tmp_path / "notes")
     frame = noted.map(operation_rows, OPERATIONS)
-    checker.check(replace(stored, operations=frame, operation_reads=noted)).collect()
+    long = replace(stored, operations=frame, operation_reads=noted, short=False)
+    checker.check(long).collect()
     there = held.manifest.counts.operations
     wanted = sum(there.get(f, 0) for f in fs)
     assert 0 <= wanted < sum(there.values()) / 2
@@ -126,6 +127,43 @@ def test_what_a_checker_looks_at_is_read_and_no_more(
     assert (rows > wanted) is planted
     assert (read > columns) is (planted and columns != ALL)
     assert planted or (read, rows) == (columns, wanted)
+
+
+@pytest.mark.parametrize(
+    ("checker", "columns"),
+    [
+        (TopicLinearizability(), set(COLUMNS)),
+        (RegisterLinearizability(), {"f"}),
+        (KafkaLog(), ALL),
+    ],
+    ids=["topics", "nothing of the kind", "log"],
+)
+def test_a_short_run_is_judged_where_it_is_read_as_a_long_one_is(
+    spark: Any, tmp_path: Path, held: Held, checker: Any, columns: set[str]
+) -> None:
+    """Of its operations nothing is handed to the JVM, let alone shuffled."""
+    stored = tables(spark, [held])
+    assert stored.short and stored.operation_reads is not None
+    noted = Noting(stored.operation_reads, tmp_path / "notes")
+    judged = outcomes_of(checker, replace(stored, operation_reads=noted))
+    assert judged == outcomes_of(checker, replace(stored, short=False))
+    read, rows = noted.told()
+    assert (read, rows) == (columns, len(judged))
+
+
+def outcomes_of(checker: Any, given: Tables) -> list[dict[str, Any]]:
+    """Without what hangs on how long it took."""
+    found = [row.asDict() for row in checker.check(given).collect()]
+    assert len({(row["run"], row["key"]) for row in found}) == len(found)
+    return sorted(({**row, "figures": ""} for row in found), key=lambda row: row["key"])
+
+
+def test_a_run_of_more_operations_than_a_short_one_has_is_long(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, held: Held
+) -> None:
+    for most, short in ((held.manifest.counts.rows, True), (held.manifest.counts.rows - 1, False)):
+        monkeypatch.setattr("framework.checking.stored.SHORT_ROWS", most)
+        assert tables(spark, [held]).short is short
 
 
 def test_what_is_chosen_is_what_there_is(spark: Any, held: Held) -> None:

@@ -10,7 +10,6 @@ import pytest
 from planted_runs import MS, OTHER, TOPIC, NodeEvent, Story
 from test_isr_chain import clean as clean_chain
 from test_isr_chain import produce as produce_to_other
-from test_power_losses import lose_power
 
 from checkers.folds.isr.in_sync import Applied, Settings, answered_short, watermarks
 from checkers.isr_chain import isr_chain
@@ -25,6 +24,7 @@ from framework.evidence.partitions import (
 )
 from framework.evidence.processes import Booted
 from framework.history.pairing import Operation
+from tests.checkers.folds.history.test_power_losses import lose_power
 
 KEY = (TOPIC, 0)
 LEAST = "min.insync.replicas"
