@@ -64,14 +64,18 @@ def check_runs(
     return results
 
 
-def warm_up_checkers(spark: SparkSession, folder: Path, checkers: Sequence[str]) -> None:
+def warm_up_checkers(spark: SparkSession, folder: Path, checkers: Sequence[str]) -> bool:
     """Checks what a run has recorded so far, and forgets the outcome: the verdict comes seconds
-    sooner when Spark and its Python workers have seen every checker before. Never raises."""
+    sooner when Spark and its Python workers have seen every checker before, and evidence of every
+    kind. Never raises; False where the folder could not be read."""
     with suppress(Exception), TemporaryDirectory(prefix="kraft-proof-") as aside:
         run = read_run(folder)
         plugins, _ = loaded(sorted(checkers), run.checker_options(()), strict=False)
-        held = hold(spark, [run.info], Path(aside))
-        _warm_up(tables(spark, [each for each in held if isinstance(each, Held)]), plugins)
+        (held,) = hold(spark, [run.info], Path(aside))
+        if isinstance(held, Held):
+            _warm_up(tables(spark, [held]), plugins)
+            return True
+    return False
 
 
 def check_stored(
@@ -311,13 +315,12 @@ def _outcomes(
 
 
 def _warm_up(stored: Tables, plugins: Members) -> None:
-    """Whichever worker is given which members of a batch in the end, it has seen them all: each
-    batch is judged whole by each core, at the same time."""
+    """Whichever worker is given which checkers in the end, it has seen them all: each batch is
+    judged whole by each core, at the same time, and so is what is in none."""
     _outcomes(stored, plugins, {})
     cores = stored.spark.sparkContext.defaultParallelism
     for members in _passes(stored, plugins, {}, most=1):
-        if len(members) > 1:
-            _collect(_union(_frame(stored, members) for _ in range(cores)))
+        _collect(_union(_frame(stored, members) for _ in range(cores)))
 
 
 def _union(frames: Iterable[DataFrame]) -> DataFrame:

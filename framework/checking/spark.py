@@ -37,6 +37,8 @@ _ANSWER_S: Final = 5.0
 _WORKERS_S: Final = 60.0
 _NEWS_S: Final = 10.0
 _LEAVING_S: Final = 10.0
+_AWAKE_S: Final = 20.0
+"""So often workers have something to do: after a minute without, Spark ends them."""
 _JVM_ENDS_S: Final = 5.0
 _SHORT_LIVED: Final = "-XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=2 -XX:+UseSerialGC "
 """Compiles less, and less of it: half a second of the ten that a small check takes."""
@@ -143,11 +145,13 @@ class Background:
     """
 
     def __init__(self, master: str = LOCAL_MASTER, steps: Sequence[Step] | None = None) -> None:
-        """`steps` are done before the session is ready, in order; their errors do not count."""
+        """`steps` are done before the session is ready, in order; their errors do not count. What
+        workers have learnt by then they keep until the session is asked for."""
         self.doing = "Spark is starting"
         """What somebody who waits is waiting for."""
         self.future: Future[Any] = Future()
         self._left = threading.Event()
+        self._taken = threading.Event()
         self._lock = threading.Lock()
         self._thread = threading.Thread(
             target=self._start,
@@ -170,8 +174,11 @@ class Background:
         with self._lock:
             if self._left.is_set():
                 stop(session)
-            else:
-                self.future.set_result(session)
+                return
+            self.future.set_result(session)
+        while not self._taken.wait(_AWAKE_S):
+            with suppress(Exception):
+                stay_awake(session)
 
     def session(self, say: Callable[[str], None] = lambda _: None, every_s: float = _NEWS_S) -> Any:
         """The session, however long it takes; `say` is told what is going on meanwhile. Raises
@@ -180,6 +187,7 @@ class Background:
         while True:
             wait([self.future], every_s)
             if self.future.done():
+                self._taken.set()
                 return self.future.result()
             say(f"the check has to wait: {self.doing} ({monotonic() - began:.0f} s so far)")
 
@@ -187,6 +195,7 @@ class Background:
         """Ends it. One that still starts ends itself as soon as it has. Never raises."""
         with self._lock:
             self._left.set()
+            self._taken.set()
         if not self.future.done():
             self._thread.join(_LEAVING_S)
         elif self.future.exception() is None:
@@ -372,6 +381,16 @@ def warm_up(session: Any) -> None:
 
     one = session.createDataFrame([("", "")], "run string, key string")
     keyed(one, checker="", kernel=_nothing, by=["key"]).collect()
+
+
+def stay_awake(session: Any) -> None:
+    """Has every core's Python worker do something."""
+    cores = session.sparkContext.defaultParallelism
+    session.range(0, cores, 1, cores).mapInArrow(_as_it_is, "id long").collect()
+
+
+def _as_it_is(batches: Iterator[Any]) -> Iterator[Any]:
+    return batches
 
 
 def _nothing(rows: list[dict[str, Any]]) -> Any:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -122,6 +122,17 @@ def collect(
 
     on_all(cluster, collect_one)
     return lost
+
+
+def so_far(cluster: Cluster, into: Callable[[str], Path]) -> None:
+    """Copy what nodes have written by now, while they go on. What cannot be had is not missed."""
+
+    def copy(node: str) -> None:
+        for directory in cluster.system.artifacts(cluster, node):
+            with suppress(Exception):
+                cluster.host(node).fetch(directory, into(node))
+
+    on_all(cluster, copy)
 
 
 _again: Final = tenacity.Retrying(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from framework.checking.engine import check_runs, warm_up_checkers
@@ -48,28 +50,33 @@ class Judging:
         """Whether the run was ended by what was found in it (`--fail-fast`)."""
         return bool(self._watching.failed)
 
-    def start(self, folder: RunFolder) -> None:
+    def start(self, folder: RunFolder, so_far: Callable[[RunFolder], None]) -> None:
         """Compiling and Spark, while the cluster runs: not before, for they would slow its start.
-        Raises nothing that they do."""
+        `so_far` copies to another folder what there is by then. Raises nothing that they do."""
         compiling = self._stack.enter_context(Precompiling(self._progress.say))
         steps: list[Step] = [
             ("the checkers' kernels are being compiled", lambda _: compiling.wait()),
             ("the stream is starting", lambda session: self._watching.start(session, folder)),
             (
                 "Spark's workers are trying it on what was recorded so far",
-                lambda session: self._practise(session, folder),
+                lambda session: self._practise(session, folder, so_far),
             ),
         ]
         self._compiling = compiling
         self._spark = self._stack.enter_context(Background(self._test.options.spark_master, steps))
 
-    def _practise(self, session: SparkSession, folder: RunFolder) -> None:
+    def _practise(
+        self, session: SparkSession, folder: RunFolder, so_far: Callable[[RunFolder], None]
+    ) -> None:
         if self._recorded.is_set():
             return  # the check itself is next
-        if self._test.options.time_limit_s >= WARM_UP_S:
-            warm_up_checkers(session, folder.path, self._test.checkers)
-        else:
+        if self._test.options.time_limit_s < WARM_UP_S:
             warm_up(session)
+            return
+        with TemporaryDirectory(prefix="kraft-proof-") as copy:
+            so_far(RunFolder(Path(copy)))
+            if not warm_up_checkers(session, Path(copy), self._test.checkers):
+                warm_up_checkers(session, folder.path, self._test.checkers)
 
     def ended(self) -> Mapping[str, Json]:
         """The history is whole; what plan.json is to say of it."""

@@ -48,8 +48,8 @@ process that has some must leave by `os._exit`."""
 class Beside:
     """What goes on beside a recording, and is told of it."""
 
-    ready: Callable[[store.RunFolder], None] = lambda _: None
-    """When the cluster serves."""
+    ready: Callable[[store.RunFolder, Callable[[store.RunFolder], None]], None] = lambda *_: None
+    """When the cluster serves; with what copies all there is so far to another folder."""
     ended: Callable[[], Mapping[str, Json]] = dict
     """When the history is whole, for what plan.json has of it."""
     aside: Callable[[Callable[[], None]], object] = lambda act: act()
@@ -192,7 +192,7 @@ class _Recording:
             waiting(cluster.fleet, zero_ns) as nodes,
         ):
             self.folder.write_plan(plan)
-            self.beside.ready(self.folder)
+            self.beside.ready(self.folder, partial(self._so_far, cluster))
             try:
                 self._interpret(cluster, zero_ns, enough)
             except Exception as error:
@@ -258,6 +258,12 @@ class _Recording:
             self.folder.write_plan(self.plan)
         except OSError as also:
             log.error("%s cannot be written: %s", self.folder.path, also)
+
+    def _so_far(self, cluster: Cluster, into: store.RunFolder) -> None:
+        """What the run has recorded by now, and its nodes have written."""
+        clusters.so_far(cluster, into.node)
+        for name in ("history.jsonl", "faults.jsonl", "plan.json"):
+            shutil.copy(self.folder.path / name, into.path)
 
     def _copied(self) -> None:
         """The columnar copy of the history, for others: no check of ours reads it, nor waits for

@@ -53,8 +53,10 @@ class Checker:
     name: str
     batch: Any = None
     summary: str = ""
+    asked: int = 0
 
     def check(self, tables: Any) -> Frame:
+        self.asked += 1
         if self.name == "early":
             raise ValueError("no such column")
         return Frame([self.name], broken=self.name == "late")
@@ -113,11 +115,11 @@ def test_each_is_found_once() -> None:
     assert names["a"].batch.asked == [["a", "b", "c"]]
 
 
-def test_in_a_warm_up_each_core_judges_a_batch_whole() -> None:
+def test_in_a_warm_up_each_core_judges_a_batch_whole_and_what_is_in_none() -> None:
     names = plugins("a", "b", "c", "d", alone="z")
     _warm_up(tables(2), names)
     assert names["a"].batch.asked == [["a", "c"], ["b", "d"], *[["a", "b", "c", "d"]] * 2]
-    _warm_up(tables(2), plugins(alone="z"))
+    assert names["z"].asked == 1 + 2
 
 
 def test_one_that_cannot_begin_stops_no_other() -> None:

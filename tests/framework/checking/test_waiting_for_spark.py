@@ -5,12 +5,15 @@ import re
 import signal
 import sys
 import threading
+import time
+from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from queue import Queue
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from framework.checking import precompile
@@ -90,6 +93,64 @@ def test_a_session_that_nobody_waits_for_any_more_ends_itself(
     assert not sessions.stopped.is_set()
     sessions.may_start.set()
     assert sessions.stopped.wait(120)
+
+
+def test_workers_are_kept_awake_until_the_session_is_asked_for(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever comes of it."""
+    asked: Queue[str] = Queue()
+
+    def fails(session: str) -> None:
+        asked.put(session)
+        raise EngineError("no worker")
+
+    monkeypatch.setattr(spark_session, "_AWAKE_S", 0.01)
+    monkeypatch.setattr(spark_session, "stay_awake", fails)
+    sessions.may_start.set()
+    with Background("local", []) as spark:
+        assert [asked.get(timeout=120) for _ in range(3)] == ["local"] * 3
+        assert spark.session() == "local"
+        spark._thread.join(120)
+        assert not spark._thread.is_alive()
+
+
+def test_a_session_that_ends_keeps_nobody_awake(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_session, "_AWAKE_S", 3600.0)
+    sessions.may_start.set()
+    with Background("local", []) as spark:
+        spark.future.result(120)
+    spark._thread.join(120)
+    assert not spark._thread.is_alive()
+
+
+def workers(session: Any) -> set[int]:
+    """The processes of all cores' workers, each of which is asked while the others are, too."""
+
+    def told(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            time.sleep(0.5)
+            yield pa.RecordBatch.from_arrays([pa.array([os.getpid()])], ["id"])
+
+    cores = session.sparkContext.defaultParallelism
+    rows = session.range(0, cores, 1, cores).mapInArrow(told, "id long").collect()
+    return {row["id"] for row in rows}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("every_s", "kept"), [(20.0, True), (3600.0, False)])
+def test_workers_outlive_a_minute_in_which_nobody_needs_them(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, every_s: float, kept: bool
+) -> None:
+    monkeypatch.setattr(spark_session, "_AWAKE_S", every_s)
+    monkeypatch.setattr(spark_session, "start", lambda master: spark)
+    monkeypatch.setattr(spark_session, "stop", lambda session: None)
+    with Background("local", []) as background:
+        before = workers(background.future.result(120))
+        threading.Event().wait(75)  # longer than Spark waits, which no setting changes
+        assert (workers(spark) == before) is kept
 
 
 def test_ctrl_c_gives_a_check_up_and_says_how_to_go_on(

@@ -162,3 +162,16 @@ def test_a_node_is_collected_as_soon_as_it_has_ended(tmp_path: Path) -> None:
     )
     assert clusters.collect(cluster, tmp_path.joinpath, stop=True) == {}  # type: ignore[arg-type]
     assert {path.name for path in tmp_path.iterdir()} == {"n1", "n2"}
+
+
+def test_what_nodes_have_written_so_far_is_copied_while_they_go_on(tmp_path: Path) -> None:
+    """Nobody is ended, nothing is written on a host, and one that is out of reach is left out."""
+
+    class Gone(Host):
+        def fetch(self, remote: str, local: Path) -> None:
+            raise EOFError("the connection is lost")
+
+    hosts = {"n1": Host(alive=True), "n2": Gone(alive=True)}
+    cluster = SimpleNamespace(system=Mute(), nodes=dict.fromkeys(hosts), host=hosts.get)
+    clusters.so_far(cluster, tmp_path.joinpath)  # type: ignore[arg-type]
+    assert [path.name for path in tmp_path.iterdir()] == ["n1"]
