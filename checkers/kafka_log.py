@@ -83,8 +83,8 @@ class KafkaLog:
     clauses = (ONE_LOG,)
 
     def check(self, tables: Tables) -> DataFrame:
-        if tables.short and tables.operation_reads is not None:
-            return tables.operation_reads.map(judge_run, OUTCOME_ARROW)
+        if tables.in_place is not None:
+            return tables.in_place.map(judge_run, OUTCOME_ARROW)
         operations = with_injections(tables)
         forgetful = [each.run for each in tables.runs if forgets_groups(each.plan)]
 
@@ -150,8 +150,7 @@ def judge_run(run: RunData) -> Iterator[pa.Table]:
     chosen = operations_of_run(run, LOOKED_AT)
     rows = pa.concat_tables([chosen, pa.Table.from_pylist(injections, chosen.schema)])
     forgetful = [run.run] if forgets_groups(run.plan) else []
-    if len(rows):
-        yield judge_runs(without_joins(rows, forgetful))
+    yield judge_runs(without_joins(rows, forgetful))
 
 
 def judge_share(bucket: tuple[pa.Scalar], operations: pa.Table) -> pa.Table:

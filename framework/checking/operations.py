@@ -43,9 +43,9 @@ def judged_by_key(
 ) -> DataFrame:
     """Outcome rows of a kernel as `keyed_tables` takes it, of all operations of these kinds that
     have a key. Short runs are judged where they are read, long ones are shuffled by key."""
-    if tables.short and tables.operation_reads is not None:
+    if tables.in_place is not None:
         judge = partial(_judged, tuple(fs), tuple(columns), kernel)
-        return tables.operation_reads.map(judge, OUTCOME_ARROW)
+        return tables.in_place.map(judge, OUTCOME_ARROW)
     rows = chosen_operations(tables, fs, columns)
     return keyed_tables(rows.where("key != 'null'"), kernel=kernel)
 

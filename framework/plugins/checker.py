@@ -196,8 +196,13 @@ class Tables:
     """So many tasks read the operations of the longest run. With more than one, no task should have
     to judge all of them."""
     short: bool = False
-    """Each run has so few operations that the task that reads them may judge them all: nothing has
-    to be shuffled."""
+    """Each run has so few operations that the task that reads them may judge them all."""
+
+    @property
+    def in_place(self) -> EachRun | None:
+        """Runs that tasks judge where they read their operations, so that none is shuffled; None:
+        what belongs together is brought together by Spark."""
+        return self.operation_reads if self.short else None
 
 
 class Checker(Protocol):

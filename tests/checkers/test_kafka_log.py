@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -193,6 +194,27 @@ def test_a_run_that_several_tasks_read_is_judged_in_shares(parts: int, by: str) 
     looked_at, *linking = (ast.literal_eval(each.removeprefix("f in ")) for each in frame.wheres)
     assert set(looked_at) == {*FS, "create", "delete"}
     assert linking == ([] if parts == 1 else [("send", "poll", "txn", "assign", "subscribe")])
+
+
+@pytest.mark.parametrize("short", [True, False])
+@pytest.mark.parametrize("read", [True, False])
+def test_short_runs_are_judged_where_they_are_read(short: bool, read: bool) -> None:
+    """Those in memory are read by nobody."""
+    made = Mock()
+    tables = Tables(
+        spark=None,
+        runs=[],
+        operations=Frame(),
+        nemesis=None,
+        faults=Frame(),
+        each=made,
+        operation_reads=made if read else None,
+        short=short,
+    )
+    found = KafkaLog().check(tables)
+    judged_there = [call.args[0] for call in made.map.mock_calls if call.args[0] is judge_run]
+    assert len(judged_there) == (short and read)
+    assert (found is made.map.return_value) is (short and read)
 
 
 @pytest.mark.parametrize("parts", [1, 2])
