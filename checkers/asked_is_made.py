@@ -126,7 +126,8 @@ MOVED: Final = Clause(
     floor=2,
     because="a wish, and what it made",
     sources=(CLIENTS, DISKS, EVENTS),
-    blind="in which order wishes that were under way together were granted",
+    blind="in which order wishes that were under way together were granted; how often one was, "
+    "where forwarded requests have no ids",
 )
 ARRIVED: Final = Clause(
     name="moved",
@@ -300,9 +301,8 @@ class Wanted:
 
 def asked_is_made(events: RunEvents) -> Outcome:
     wanted, log = Wanted.of(events.operations), known_log(events)
-    asks, tried = Asks(wanted.creates), tried_by_name(events.operations)
-    made = () if _once(events) else (str(each.key) for each in wanted.creates)
-    only_tried = tried.keys() - set(made)
+    asks = Asks(wanted.creates, once=_once(events))
+    tried = tried_by_name(events.operations)
     seen = Counter[str]()
     findings: dict[tuple[str, str], Finding] = {}
     for ask, topic_id in [*asks.answered(), *would_make(tried)]:
@@ -318,7 +318,7 @@ def asked_is_made(events: RunEvents) -> Outcome:
             if None not in differences:
                 finding_ = _finding(clause, shown, group, str(differences[0]))
                 findings.setdefault((clause.name, shown.topic_id), finding_)
-        elif shown.name in only_tried:
+        elif shown.name in tried:
             finding_ = _made_by_trying(shown, tried[shown.name])
             findings.setdefault((DRY.name, shown.topic_id), finding_)
     seen[DRY.name] = came_to_nothing(tried, log, events.operations)
@@ -335,7 +335,7 @@ def _judged(events: RunEvents, log: CommittedLog, wanted: Wanted) -> Mapping[Cla
     """What is judged apart from what creates made."""
     agreed, changes = settled(events.nemesis) is True, wanted.changes
     return {
-        MOVED: moves_made(wanted.moves, log),
+        MOVED: moves_made(wanted.moves, log, once=_once(events)),
         ARRIVED: _arrived(events, wanted.moves) if agreed else NOTHING,
         **_levels(events, log, wanted.levels, agreed),
         CHANGED: by_the_log(log, changes, wanted.creates, once=_once(events)),
@@ -371,7 +371,7 @@ def _levels_change(events: RunEvents) -> tuple[bool, bool]:
 
 def _once(events: RunEvents) -> bool:
     """Whether a request that is sent again, by whoever forwards it, is not done again."""
-    return REQUEST_IDS in (events.plan.get("capabilities") or ())
+    return not unable(events.plan, REQUEST_IDS)
 
 
 def _arrived(events: RunEvents, wishes: Wishes) -> Judgement:

@@ -12,6 +12,7 @@ to the same by isr-linearizability, produced values by partition-data; here thos
 member away, which controllers may do as well: of a broker that is out of service or leaves it.
 """
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,7 +41,7 @@ from framework.evidence.kinds import either_of
 from framework.evidence.requests import Decided
 from framework.evidence.run_events import RunEvents, settled, unable
 from framework.history.pairing import Operation
-from framework.plugins.capabilities import SHRINKING_RAISES
+from framework.plugins.capabilities import REQUEST_IDS, SHRINKING_RAISES
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
 FS: Final = ("create", "delete", "heartbeat", "alter-isr", *SHOWS)
@@ -57,7 +58,9 @@ TOPICS: Final = Clause(
     because="one topic is nobody's but its creator's",
     sources=(CLIENTS, LEDGER, DISKS, EVENTS),
     blind="operations of which nobody knows whether they took effect account for one record each; "
-    "a record that nobody tells of, or is shown, may be of any time",
+    "where forwarded requests have no ids, each accounts for any number, and so does one that was "
+    "answered, while it was under way; a record that nobody tells of, or is shown, may be of any "
+    "time",
 )
 REQUESTS: Final = Clause(
     name="requests",
@@ -105,6 +108,7 @@ class Effect:
 def effects_once(events: RunEvents) -> Outcome:
     log = dated_log(events)
     born, gone = _effects(log)
+    once = not unable(events.plan, REQUEST_IDS)
     creates = _by_key(events.operations, "create")
     deletes = _by_key(events.operations, "delete")
     findings: list[Finding] = []
@@ -112,11 +116,11 @@ def effects_once(events: RunEvents) -> Outcome:
     for name, operations in creates.items():
         effects = [each for each in born.values() if each.name == name]
         judged += len(effects)
-        findings += _caused("created", name, operations, effects)
+        findings += _caused("created", name, operations, effects, once=once)
     for name, operations in deletes.items():
         effects = [each for each in gone.values() if each.name == name]
         judged += len(effects)
-        findings += _caused("removed", name, operations, effects)
+        findings += _caused("removed", name, operations, effects, once=once)
         findings += _in_their_time(operations, born, gone)
     is_due = _due(events, log, born, gone)
     deletes_done, found = _carried_out(events.operations, is_due, born, gone)
@@ -143,7 +147,7 @@ def effects_once(events: RunEvents) -> Outcome:
         SHRINKS.name: shrinks,
     }
     weighable = _occasions(counts, events.operations)
-    if not requests and unable(events.plan, "request-ids"):
+    if not requests and not once:
         weighable[REQUESTS.name] = "the system tells no request from its repetition"
     return weighed(weighable, findings, figures)
 
@@ -213,11 +217,13 @@ def _answered_id(operation: Operation) -> str | None:
 
 
 def _caused(
-    verb: str, name: str, operations: Sequence[Operation], effects: Sequence[Effect]
+    verb: str, name: str, operations: Sequence[Operation], effects: Sequence[Effect], *, once: bool
 ) -> Iterator[Finding]:
     """Each effect needs an operation of its own. Those that were answered with its id are its
     own; the rest is put down to operations that were not answered, or without an id, each of
-    which began before. Both in the order of time: if any assignment fits, this one does."""
+    which began before. Both in the order of time: if any assignment fits, this one does. Not
+    `once`: whoever forwards a request may send it again, and it is carried out again; also that of
+    an operation that was answered with another id, before that answer."""
     owners: dict[str, list[Operation]] = defaultdict(list)
     for operation in operations:
         topic_id = _answered_id(operation)
@@ -231,26 +237,37 @@ def _caused(
                 group,
                 clause=TOPICS.name,
             )
-    possible = [
-        each.began_ns for each in operations if not each.failed and _answered_id(each) is None
-    ]
+    free = [each for each in operations if not each.failed and not (once and _answered_id(each))]
     rest = sorted(
         (each for each in effects if each.topic_id not in owners),
         key=lambda each: (each.by_ns, each.change.offset),
     )
-    for number, effect in enumerate(rest):
-        begun = sum(invoked <= effect.by_ns for invoked in possible)
-        if begun <= number:
-            refused = [each for each in operations if each.failed and each.began_ns <= effect.by_ns]
-            yield finding(
-                f"{name} was {verb} at offset {effect.change.offset} (topic "
-                f"{effect.topic_id}), the doing of no operation: {begun} are without an answer "
-                f"by then, and {number} of them account for other records; {len(refused)} were "
-                f"refused",
-                refused[-3:],
-                [effect.change],
-                clause=TOPICS.name,
-            )
+    for effect in rest:
+        able = [each for each in free if _may_have_done(each, effect)]
+        if able and once:
+            free.remove(able[0])
+        if able:
+            continue
+        refused = [each for each in operations if each.failed and each.began_ns <= effect.by_ns]
+        yield finding(
+            f"{name} was {verb} at offset {effect.change.offset} (topic {effect.topic_id}), the "
+            f"doing of no operation: each that may have done it by then accounts for another "
+            f"record, and {len(refused)} were refused",
+            refused[-3:],
+            [effect.change],
+            clause=TOPICS.name,
+        )
+
+
+def _may_have_done(operation: Operation, effect: Effect) -> bool:
+    return operation.began_ns <= effect.by_ns and effect.not_before_ns <= _last_ns(operation)
+
+
+def _last_ns(operation: Operation) -> float:
+    """By when it had taken whatever effect it was not answered with: what was sent before it was
+    sent again is carried out before that is, or refused by who leads no more."""
+    done_ns = operation.completed_ns if _answered_id(operation) else None
+    return math.inf if done_ns is None else done_ns
 
 
 def _in_their_time(

@@ -857,6 +857,7 @@ def a_change_that_was_made_twice(story: LogStory) -> None:
 def test_a_change_may_be_made_again_where_requests_have_no_ids() -> None:
     assert asked_is_made(with_ids().run_events()).findings == []
     story = changed()
+    story.plan = {**story.plan, "capabilities": ["evidence:applied"]}
     a_change_that_was_made_twice(story)
     assert asked_is_made(story.run_events()).findings == []
 
@@ -2377,6 +2378,7 @@ def test_dry_runs_that_overlap_have_no_order() -> None:
 def test_a_create_that_is_sent_again_may_make_a_topic_of_a_name_that_is_tried() -> None:
     """Without ids of requests one that was acknowledged may have made another one before."""
     story = moved()
+    story.plan = {**story.plan, "capabilities": ["evidence:applied"]}
     logged(story, "d", NOT_ASKED, *MADE, retention_ms="60000")
     assert_valid(asked_is_made(story.run_events()))
 
@@ -2387,6 +2389,24 @@ def test_a_create_of_unknown_fate_may_have_made_it() -> None:
     create(story, "d", ASKED, None)
     logged(story, "d", NOT_ASKED, *MADE, retention_ms="60000")
     assert_valid(asked_is_made(story.run_events()))
+
+
+@pytest.mark.parametrize(("capabilities", "ids"), [([], False), (["request-ids"], True)])
+def test_without_ids_a_create_may_have_made_another_topic_than_it_was_answered_with(
+    capabilities: list[str], ids: bool
+) -> None:
+    """It was sent again, when what it had made first was deleted."""
+    story = LogStory()
+    story.plan = {**story.plan, "capabilities": ["evidence:applied", *capabilities]}
+    story.op("create", "u", {"partitions": 1}, type="info", error="CLIENT_TIMED_OUT")
+    under_way = story.invoke("create", "u", ASKED)
+    for topic_id in (LOST, NEXT):
+        logged(story, "u", topic_id, *MADE, retention_ms="60000")
+        if topic_id == LOST:
+            story.drop("u", LOST)
+    story.complete(under_way, "ok", {"topic_id": NEXT})
+    wrong = [each for each in asked_is_made(story.run_events()).findings if each.clause == "log"]
+    assert [LOST in each.message for each in wrong] == [True] * ids
 
 
 @pytest.mark.parametrize("clause", TRIED)

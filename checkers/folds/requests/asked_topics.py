@@ -63,17 +63,23 @@ _FAR: Final = 2**62
 
 
 class Asks:
-    """Creates that were not refused, by the ids that they were answered with, and by name."""
+    """Creates that were not refused, by the ids that they were answered with, and by name. Not
+    `once`: whoever forwards a request may send it again, and it is carried out again, so that one
+    that was answered with an id may have made another topic before."""
 
-    def __init__(self, creates: Iterable[Operation]) -> None:
+    def __init__(self, creates: Iterable[Operation], *, once: bool) -> None:
         self._by_id: dict[tuple[str, str], Ask] = {}
         self._others: dict[str, list[Ask]] = defaultdict(list)
+        self._again: dict[str, list[Ask]] = defaultdict(list)
         for create in creates:
+            name, ask = str(create.key), Ask.of(create)
             topic_id = id_of(create) if create.ok else None
             if topic_id is None:
-                self._others[str(create.key)].append(Ask.of(create))
+                self._others[name].append(ask)
             else:
-                self._by_id.setdefault((str(create.key), topic_id), Ask.of(create))
+                self._by_id.setdefault((name, topic_id), ask)
+                if not once:
+                    self._again[name].append(ask)
 
     def answered(self) -> Iterator[tuple[Ask, str]]:
         """Those that were answered with an id, and it."""
@@ -87,7 +93,7 @@ class Asks:
         end = _FAR if shown.operation is None else shown.operation.end or _FAR
         return [
             ask
-            for ask in self.unanswered(shown.name)
+            for ask in [*self.unanswered(shown.name), *self._again.get(shown.name, ())]
             if ask.operation.index < end and (ask.operation.invoked_ns or 0) <= by_ns
         ]
 

@@ -93,8 +93,8 @@ def _without(replicas: Sequence[int], gone: Sequence[int]) -> Replicas:
     return tuple(each for each in replicas if each not in gone)
 
 
-def unasked(goals: Iterable[Goal], wishes: Wishes) -> Iterator[Goal]:
-    """Those that no wish of their own explains: each is granted once."""
+def unasked(goals: Iterable[Goal], wishes: Wishes, *, once: bool) -> Iterator[Goal]:
+    """Those that no wish explains. `once`: each is granted once, however often it was sent."""
     left = {key: list(own) for key, own in wishes.items()}
     for each in goals:
         if each.first:
@@ -103,7 +103,7 @@ def unasked(goals: Iterable[Goal], wishes: Wishes) -> Iterator[Goal]:
         asked = next((wish for wish in own if _explains(wish, each)), None)
         if asked is None:
             yield each
-        else:
+        elif once:
             own.remove(asked)
 
 
@@ -157,9 +157,10 @@ def uncancelled(log: CommittedLog, wishes: Wishes) -> tuple[int, list[Wish]]:
     return sum(map(len, granted.values())), lacking
 
 
-def moves_made(wishes: Wishes, log: CommittedLog) -> tuple[int, list[Finding]]:
+def moves_made(wishes: Wishes, log: CommittedLog, *, once: bool) -> tuple[int, list[Finding]]:
     """How many changes of replicas and granted wishes were held against each other, and what is
-    wrong: what nobody asked for, and in a log without a gap what was granted and is not there."""
+    wrong: what nobody asked for (`once`: nor so often), and in a log without a gap what was granted
+    and is not there."""
     made = list(goals(log))
     compared = sum(not each.first for each in made)
     found = [
@@ -169,7 +170,7 @@ def moves_made(wishes: Wishes, log: CommittedLog) -> tuple[int, list[Finding]]:
             [each.operation for each in wishes.get(goal.key, ())],
             [goal.change],
         )
-        for goal in unasked(made, wishes)
+        for goal in unasked(made, wishes, once=once)
     ]
     if log.gap is not None:
         return compared, found

@@ -49,7 +49,9 @@ _CONTROL_PLANE: Final = (
         instead="such requests carry none",
         source="KIP-590, EnvelopeRequest",
         so='a create that is told "exists", a delete that is told "unknown" may be refused for '
-        "what they did themselves: `info`, with what they saw",
+        "what they did themselves: `info`, with what they saw; one that is granted may have made, "
+        "or removed, another topic of that name before, of which the broker was not told "
+        "(`effects-once`, `asked-is-made`)",
         capabilities=frozenset({"request-ids"}),
         clauses=of("effects-once", "requests"),
     ),

@@ -3,6 +3,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -133,20 +134,22 @@ def test_a_topic_that_is_made_again_begins_anew(same: bool) -> None:
 
 def test_a_log_that_begins_later_knows_no_wish_for_its_first_goal() -> None:
     (goal,) = goals(log_of(topic(), made(4, 5, version=7)))
-    assert goal.first and not list(unasked([goal], {}))
+    assert goal.first and not list(unasked([goal], {}, once=True))
 
 
 def test_a_goal_is_asked_for_before_somebody_applied_it_and_once() -> None:
+    found = partial(unasked, once=True)
     _, goal, back, again = goals(log_of(topic(), FIRST, UNDER_WAY, BACK, UNDER_WAY))
     for at, asked in ((0, True), (20, True), (21, False)):
         wishes = wishes_of([wished(at, [3, 1])])
-        assert list(unasked([goal], wishes)) == ([] if asked else [goal]), at
-    assert list(unasked([goal], wishes_of([wished(0, [1, 3])]))) == [goal], "in another order"
+        assert list(found([goal], wishes)) == ([] if asked else [goal]), at
+    assert list(found([goal], wishes_of([wished(0, [1, 3])]))) == [goal], "in another order"
     both = wishes_of([wished(0, [3, 1]), wished(2, None)])
-    assert list(unasked([goal, back, again], both)) == [again], "granted twice"
-    assert list(unasked([goal], wishes_of([wished(0, None)]))) == [goal], "it cancels nothing"
-    assert list(unasked([back], wishes_of([wished(0, [7])]))) == [back], "nobody cancelled it"
-    assert list(unasked([goal], wishes_of([wished(0, [3, 1], invoked_ns=None)]))) == []
+    assert list(found([goal, back, again], both)) == [again], "granted twice"
+    assert not list(unasked([goal, back, again], both, once=False)), "sent twice"
+    assert list(found([goal], wishes_of([wished(0, None)]))) == [goal], "it cancels nothing"
+    assert list(found([back], wishes_of([wished(0, [7])]))) == [back], "nobody cancelled it"
+    assert list(found([goal], wishes_of([wished(0, [3, 1], invoked_ns=None)]))) == []
 
 
 def test_what_was_granted_was_once_the_goal() -> None:
