@@ -132,9 +132,9 @@ def check_each(
 
 _RUNS_PER_CORE: Final = 64
 """Runs that a job judges, for each core: enough to keep all at work, while what the driver is given
-of them, some 80 KB a run, does not grow with all that there are. Not all in one job: what keys have
-to be shuffled for comes last, so no run of a job is judged before all nearly are. Who interrupts a
-check keeps the jobs that are done, and a run on which workers die costs those of its job alone."""
+of them, some 80 KB a run, does not grow with all that there are. Not all in one job, which gives
+its rows when all its tasks have ended: who interrupts a check keeps the jobs that are done, and a
+run on which workers die costs those of its job alone."""
 
 
 def _check_alike(
