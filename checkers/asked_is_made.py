@@ -25,6 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
+from checkers.folds.history.sent_again import carried_out_once
 from checkers.folds.history.values import topic_answer
 from checkers.folds.metadata_log.committed_log import CommittedLog, known_log
 from checkers.folds.metadata_log.disk_logs import DISK_KINDS
@@ -61,7 +62,7 @@ from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import Change
 from framework.evidence.run_events import RunEvents, settled, unable, unshown
 from framework.history.pairing import Operation
-from framework.plugins.capabilities import FEATURE_LEVELS, LOWERED_LEVELS, REQUEST_IDS
+from framework.plugins.capabilities import FEATURE_LEVELS, LOWERED_LEVELS
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
 FS: Final = (
@@ -301,7 +302,7 @@ class Wanted:
 
 def asked_is_made(events: RunEvents) -> Outcome:
     wanted, log = Wanted.of(events.operations), known_log(events)
-    asks = Asks(wanted.creates, once=_once(events))
+    asks = Asks(wanted.creates, once=carried_out_once(events))
     tried = tried_by_name(events.operations)
     seen = Counter[str]()
     findings: dict[tuple[str, str], Finding] = {}
@@ -335,10 +336,10 @@ def _judged(events: RunEvents, log: CommittedLog, wanted: Wanted) -> Mapping[Cla
     """What is judged apart from what creates made."""
     agreed, changes = settled(events.nemesis) is True, wanted.changes
     return {
-        MOVED: moves_made(wanted.moves, log, once=_once(events)),
+        MOVED: moves_made(wanted.moves, log, once=carried_out_once(events)),
         ARRIVED: _arrived(events, wanted.moves) if agreed else NOTHING,
         **_levels(events, log, wanted.levels, agreed),
-        CHANGED: by_the_log(log, changes, wanted.creates, once=_once(events)),
+        CHANGED: by_the_log(log, changes, wanted.creates, once=carried_out_once(events)),
         BROKERS: by_brokers(events.operations, changes) if agreed else NOTHING,
         UNREGISTERED: taken_off(events, log),
         UNTOLD: still_told(events),
@@ -367,11 +368,6 @@ def _levels(
 def _levels_change(events: RunEvents) -> tuple[bool, bool]:
     """Whether administrators raise them, and never lower them; whether they do both."""
     return not unable(events.plan, FEATURE_LEVELS), not unable(events.plan, LOWERED_LEVELS)
-
-
-def _once(events: RunEvents) -> bool:
-    """Whether a request that is sent again, by whoever forwards it, is not done again."""
-    return not unable(events.plan, REQUEST_IDS)
 
 
 def _arrived(events: RunEvents, wishes: Wishes) -> Judgement:

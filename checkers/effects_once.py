@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar
 
+from checkers.folds.history.sent_again import carried_out_once
 from checkers.folds.history.values import alter_isr, heartbeat, isr_of, topic_answer
 from checkers.folds.isr.isr import by_version
 from checkers.folds.metadata_log.commit_dates import dated_log
@@ -39,9 +40,9 @@ from framework.evidence.changes import (
 )
 from framework.evidence.kinds import either_of
 from framework.evidence.requests import Decided
-from framework.evidence.run_events import RunEvents, settled, unable
+from framework.evidence.run_events import RunEvents, settled
 from framework.history.pairing import Operation
-from framework.plugins.capabilities import REQUEST_IDS, SHRINKING_RAISES
+from framework.plugins.capabilities import SHRINKING_RAISES
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
 FS: Final = ("create", "delete", "heartbeat", "alter-isr", *SHOWS)
@@ -108,7 +109,7 @@ class Effect:
 def effects_once(events: RunEvents) -> Outcome:
     log = dated_log(events)
     born, gone = _effects(log)
-    once = not unable(events.plan, REQUEST_IDS)
+    once = carried_out_once(events)
     creates = _by_key(events.operations, "create")
     deletes = _by_key(events.operations, "delete")
     findings: list[Finding] = []

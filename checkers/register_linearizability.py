@@ -19,12 +19,10 @@ import pyarrow.compute as pc
 from checkers.linearizability.decision import Decision
 from checkers.linearizability.encoding.encode import Keyed
 from checkers.linearizability.encoding.models import REGISTER
-from checkers.linearizability.encoding.texts import NULL
 from checkers.linearizability.evidence.describe import describe_operation, operation_of
 from checkers.linearizability.kernel import COLUMNS, Patience, judge_key, outcomes
 from framework.checking.keyed import Outcome, SearchOptions
-from framework.checking.operations import judged_by_key
-from framework.checking.prefixes import operations_table
+from framework.checking.operations import judged_by_key, operations_with_key
 from framework.history.event import Json
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, Clause, DataFrame, Finding, RunData, Tables
@@ -65,9 +63,7 @@ class RegisterLinearizability:
 
     def judge_prefix(self, run: RunData, budget_s: float) -> pa.Table:
         """Of a run that goes on: linearizable is a history only if all that it begins with is."""
-        table = operations_table(run)
-        of_registers = pc.field("f").isin(REGISTER.fs) & (pc.field("key") != NULL)
-        return check_answers(table.filter(of_registers), budget_s=budget_s)
+        return check_answers(operations_with_key(run, REGISTER.fs, COLUMNS), budget_s=budget_s)
 
 
 def check_answers(table: pa.Table, *, budget_s: float) -> pa.Table:

@@ -29,8 +29,7 @@ from checkers.linearizability.encoding.texts import ANY, NULL, numbered, shown_i
 from checkers.linearizability.evidence.describe import describe_operation, operation_of
 from checkers.linearizability.kernel import COLUMNS, Patience, judge_key, outcomes
 from framework.checking.keyed import Outcome, Row, SearchOptions, judged
-from framework.checking.operations import judged_by_key
-from framework.checking.prefixes import operations_table
+from framework.checking.operations import judged_by_key, operations_with_key
 from framework.history.columns import OPERATIONS
 from framework.history.event import Json
 from framework.history.pairing import Operation
@@ -74,8 +73,7 @@ class TopicLinearizability:
 
     def judge_prefix(self, run: RunData, budget_s: float) -> pa.Table:
         """Of a run that goes on: linearizable is a history only if all that it begins with is."""
-        of_topics = pc.field("f").isin(KAFKA_TOPICS.fs) & (pc.field("key") != NULL)
-        return check_names(operations_table(run).filter(of_topics), budget_s=budget_s)
+        return check_names(operations_with_key(run, KAFKA_TOPICS.fs, COLUMNS), budget_s=budget_s)
 
 
 def check_names(table: pa.Table, *, budget_s: float) -> pa.Table:

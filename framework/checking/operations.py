@@ -1,9 +1,9 @@
 """What checkers that judge by key, and not whole runs, are given of runs' operations.
 
 Spark cannot see what of a table of ours a query needs: rows come from tasks of Python's, and each
-goes through the JVM to the task that judges its key. So such a checker says which kinds of
-operations it looks at, and which columns: no others are read of a sealed run, nor handed to the
-JVM. A column that it did not name is not there, and asking for it is an error.
+of a long run goes through the JVM to the task that judges its key. So such a checker says which
+kinds of operations it looks at, and which columns: no others are read of a sealed run, nor handed
+to the JVM. A column that it did not name is not there, and asking for it is an error.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -53,9 +53,16 @@ def judged_by_key(
 def _judged(
     fs: Sequence[str], columns: Sequence[str], kernel: Callable[[Table], Table], run: RunData
 ) -> Iterator[Table]:
-    rows = operations_of_run(run, fs, columns).filter(pc.field("key") != "null")
+    rows = operations_with_key(run, fs, columns)
     if len(rows):
         yield kernel(rows)
+
+
+def operations_with_key(
+    run: RunData, fs: Collection[str], columns: Sequence[str] = COLUMNS
+) -> Table:
+    """As `operations_of_run`, of those that have one."""
+    return operations_of_run(run, fs, columns).filter(pc.field("key") != "null")
 
 
 def operations_of_run(run: RunData, fs: Collection[str], columns: Sequence[str] = COLUMNS) -> Table:

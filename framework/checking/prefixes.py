@@ -13,9 +13,7 @@ import pyarrow as pa
 
 from framework.checking.run_checks import RunCheck, RunChecker, judged_run
 from framework.checking.runs import HISTORY, ledger_of, read_run
-from framework.checking.stored import operation_rows
 from framework.evidence.run_events import WHOLE_RUN
-from framework.history.columns import OPERATIONS
 from framework.history.ranges import Range
 from framework.history.reader import read_ranges
 from framework.plugins import registry
@@ -57,12 +55,6 @@ def live_checkers(names: Iterable[str]) -> LiveCheckers:
 def rule_so_far(checker: RunChecker) -> RunCheck:
     """By which it judges a run that goes on."""
     return checker.check_run if checker.so_far is None else checker.so_far.check
-
-
-def operations_table(run: RunData) -> pa.Table:
-    """A run's operations, as `Tables.operations` has them."""
-    (table,) = operation_rows(run)
-    return table.select(OPERATIONS.names)
 
 
 def prefix(run: str, folder: Path, end: int) -> RunTables:

@@ -262,8 +262,8 @@ class _Recording:
     def _so_far(self, cluster: Cluster, into: store.RunFolder) -> None:
         """What the run has recorded by now, and its nodes have written."""
         clusters.so_far(cluster, into.node)
-        for name in ("history.jsonl", "faults.jsonl", "plan.json"):
-            shutil.copy(self.folder.path / name, into.path)
+        for path in (self.folder.history, self.folder.faults, self.folder.plan):
+            shutil.copy(path, into.path)
 
     def _copied(self) -> None:
         """The columnar copy of the history, for others: no check of ours reads it, nor waits for

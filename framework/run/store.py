@@ -30,12 +30,16 @@ class RunFolder:
     def faults(self) -> Path:
         return self.path / "faults.jsonl"
 
+    @property
+    def plan(self) -> Path:
+        return self.path / "plan.json"
+
     def node(self, name: str) -> Path:
         return self.path / "nodes" / name
 
     def write_plan(self, plan: Mapping[str, Json]) -> None:
         """Write plan.json whole: a reader sees the old one or the new one."""
-        write_json(self.path / "plan.json", plan)
+        write_json(self.plan, plan)
 
 
 def create(results: Path, name: str, seed: int) -> RunFolder:

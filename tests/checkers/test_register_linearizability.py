@@ -15,7 +15,7 @@ from framework.checking.keyed import SearchOptions
 from framework.checking.results import CheckerResult, checker_result
 from framework.checking.runs import OPERATIONS, add_operation
 from framework.history.pairing import Operation
-from framework.plugins.checker import Finding, RunData, RunInfo, Tables
+from framework.plugins.checker import Finding, RunInfo, RunTables, Tables
 from framework.testing.judging import each_run
 from framework.testing.oracle import is_linearizable, random_history
 from framework.verdict import Verdict
@@ -219,9 +219,7 @@ def test_what_is_called_stale_is_impossible_whatever_else_happened() -> None:
     assert found > 50
 
 
-def test_of_a_run_that_goes_on_the_same_operations_are_judged(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_of_a_run_that_goes_on_the_same_operations_are_judged() -> None:
     """Each key by itself, and nothing else; a cas that failed counts where it says why."""
     silent, differs, strange = (op("cas", 2, 3, [1, 2], "fail", key=key) for key in "abc")
     differs.ext, strange.ext = {"asserts": "differs"}, {"attempts": 1}
@@ -231,8 +229,16 @@ def test_of_a_run_that_goes_on_the_same_operations_are_judged(
         op("describe", 6, 7, {"topic_id": "x"}, key="e"),
         op("write", 8, 9, 1, key=cast(str, None)),
     ]
-    monkeypatch.setattr(register_linearizability, "operations_table", lambda run: run)
-    prefix = cast(RunData, table(operations))
+    nothing = pa.table({})
+    prefix = RunTables(
+        run="r",
+        plan={},
+        operations=table(operations).drop_columns(["run"]),
+        observations=nothing,
+        nemesis=nothing,
+        faults=nothing,
+        evidence={},
+    )
     rows = RegisterLinearizability().judge_prefix(prefix, 10).to_pylist()
     assert {row["key"]: row["verdict"] for row in rows} == {
         "a": "VALID",

@@ -10,12 +10,13 @@ from typing import Final
 
 from checkers.folds.cluster.departures import LIFE_CYCLES
 from checkers.folds.cluster.observed import Judgement, ended_ns
+from checkers.folds.history.sent_again import carried_out_once
 from checkers.folds.history.values import cluster_view
 from checkers.folds.metadata_log.committed_log import CommittedLog
 from framework.checking.findings import finding
 from framework.evidence.changes import BrokerRegistered, BrokerUnregistered, Change
 from framework.evidence.machine import Machine
-from framework.evidence.run_events import RunEvents, settled, unable, unshown
+from framework.evidence.run_events import RunEvents, settled, unshown
 from framework.history.pairing import FINAL, Operation
 from framework.plugins.checker import EVENTS, Finding
 from framework.plugins.outcomes import ABSENT
@@ -106,7 +107,7 @@ def _serves(operation: Operation) -> bool:
 def taken_off(events: RunEvents, log: CommittedLog) -> Judgement:
     """Of records and asks."""
     asks = [each for each in events.operations if each.f == UNREGISTER]
-    found = matched(log, asks, once=not unable(events.plan, "request-ids"))
+    found = matched(log, asks, once=carried_out_once(events))
     findings = [
         *(_unasked(each, asks) for each in found.unasked),
         *(_missing(each) for each in found.missing),
