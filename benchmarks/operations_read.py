@@ -15,7 +15,6 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -30,6 +29,8 @@ from checkers.linearizability.encoding.models import KAFKA_TOPICS
 from checkers.linearizability.kernel import COLUMNS as OF_KEYS
 from checkers.topic_linearizability import TopicLinearizability
 from framework.checking import operations
+from framework.checking.assignments import ByItself
+from framework.checking.keyed import DEFAULT_BUDGET_S, OUTCOME_ARROW
 from framework.checking.operations import COLUMNS, chosen_operations
 from framework.checking.runs import read_runs
 from framework.checking.spark import running
@@ -49,12 +50,12 @@ def whole(tables: Tables, fs: Collection[str], columns: Sequence[str] = COLUMNS)
     return tables.operations.where(f"f in {tuple(fs)}")
 
 
-_WAYS: Final[dict[str, tuple[Way, bool]]] = {
-    "whole": (whole, False),
-    "chosen": (chosen_operations, False),
-    "in place": (chosen_operations, True),
+_WAYS: Final[dict[str, Way | None]] = {
+    "whole": whole,
+    "chosen": chosen_operations,
+    "in place": None,
 }
-"""By name, and whether runs are short."""
+"""By name. None: by the task that reads them."""
 
 
 def read_bytes(held: Sequence[Held], fs: Collection[str], columns: Collection[str]) -> int:
@@ -105,11 +106,14 @@ def main(paths: Sequence[str]) -> None:
             runs = [each.info for each in read_runs(map(Path, paths))]
             held = [each for each in hold(spark, runs) if isinstance(each, Held)]
             for checker, module, fs, columns in _CHECKERS:
-                for name, (way, short) in _WAYS.items():
+                for name, way in _WAYS.items():
                     module.chosen_operations = way  # type: ignore[attr-defined]
                     what = f"{checker.name} | {name}"
                     spark.sparkContext.setJobDescription(what)
-                    checker.check(replace(tables(spark, held), short=short)).collect()
+                    there = tables(spark, held)
+                    judge = ByItself(checker.name, checker, DEFAULT_BUDGET_S)
+                    asked = there.each.map(judge.rows, OUTCOME_ARROW)
+                    (asked if way is None else checker.check(there)).collect()
                     read[what] = read_bytes(held, fs, COLUMNS if way is whole else columns)
         (log,) = logs.iterdir()
         returned, shuffled = moved(log)

@@ -7,7 +7,7 @@ any other.
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 from zlib import crc32
@@ -83,8 +83,6 @@ class KafkaLog:
     clauses = (ONE_LOG,)
 
     def check(self, tables: Tables) -> DataFrame:
-        if tables.in_place is not None:
-            return tables.in_place.map(judge_run, OUTCOME_ARROW)
         operations = with_injections(tables)
         forgetful = [each.run for each in tables.runs if forgets_groups(each.plan)]
 
@@ -99,6 +97,15 @@ class KafkaLog:
             return grouped.applyInArrow(share, OUTCOME_SCHEMA)
         grouped = operations.selectExpr("*", f"{_OF_RUN} as bucket").groupBy("bucket")
         return grouped.applyInArrow(whole, OUTCOME_SCHEMA)
+
+    def judge_run(self, run: RunData, budget_s: float) -> pa.Table:
+        """Of a short run, where it is read. No search takes longer than its rows."""
+        entries = run.faults.column("entries").to_pylist()
+        injections = [{"run": run.run, "f": INJECTED, "value": each} for each in entries]
+        chosen = operations_of_run(run, LOOKED_AT)
+        rows = pa.concat_tables([chosen, pa.Table.from_pylist(injections, chosen.schema)])
+        forgetful = [run.run] if forgets_groups(run.plan) else []
+        return judge_runs(without_joins(rows, forgetful))
 
 
 def forgets_groups(plan: Mapping[str, Recorded]) -> bool:
@@ -141,16 +148,6 @@ def shares(operations: DataFrame) -> DataFrame:
     linked = operations.where(f"f in {_LINKING}").selectExpr("run", "true as linked").distinct()
     marked = operations.join(linked.hint("broadcast"), "run", "left")
     return marked.selectExpr("*", f"{_BUCKET} as bucket")
-
-
-def judge_run(run: RunData) -> Iterator[pa.Table]:
-    """Outcome rows of a short run, where it is read."""
-    entries = run.faults.column("entries").to_pylist()
-    injections = [{"run": run.run, "f": INJECTED, "value": each} for each in entries]
-    chosen = operations_of_run(run, LOOKED_AT)
-    rows = pa.concat_tables([chosen, pa.Table.from_pylist(injections, chosen.schema)])
-    forgetful = [run.run] if forgets_groups(run.plan) else []
-    yield judge_runs(without_joins(rows, forgetful))
 
 
 def judge_share(bucket: tuple[pa.Scalar], operations: pa.Table) -> pa.Table:

@@ -61,9 +61,10 @@ class RegisterLinearizability:
         kernel = partial(check_answers, budget_s=self.options.budget_s(tables.spark))
         return judged_by_key(tables, REGISTER.fs, kernel, COLUMNS)
 
-    def judge_prefix(self, run: RunData, budget_s: float) -> pa.Table:
-        """Of a run that goes on: linearizable is a history only if all that it begins with is."""
-        return check_answers(operations_with_key(run, REGISTER.fs, COLUMNS), budget_s=budget_s)
+    def judge_run(self, run: RunData, budget_s: float) -> pa.Table:
+        """Or one that goes on: linearizable is a history only if all that it begins with is."""
+        rows = operations_with_key(run, REGISTER.fs, COLUMNS)
+        return check_answers(rows, budget_s=self.options.within(budget_s))
 
 
 def check_answers(table: pa.Table, *, budget_s: float) -> pa.Table:

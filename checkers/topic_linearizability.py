@@ -71,9 +71,10 @@ class TopicLinearizability:
         kernel = partial(check_names, budget_s=self.options.budget_s(tables.spark))
         return judged_by_key(tables, KAFKA_TOPICS.fs, kernel, COLUMNS)
 
-    def judge_prefix(self, run: RunData, budget_s: float) -> pa.Table:
-        """Of a run that goes on: linearizable is a history only if all that it begins with is."""
-        return check_names(operations_with_key(run, KAFKA_TOPICS.fs, COLUMNS), budget_s=budget_s)
+    def judge_run(self, run: RunData, budget_s: float) -> pa.Table:
+        """Or one that goes on: linearizable is a history only if all that it begins with is."""
+        rows = operations_with_key(run, KAFKA_TOPICS.fs, COLUMNS)
+        return check_names(rows, budget_s=self.options.within(budget_s))
 
 
 def check_names(table: pa.Table, *, budget_s: float) -> pa.Table:

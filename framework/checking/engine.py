@@ -1,9 +1,10 @@
-"""Checking stored runs: all checkers over all runs in one Spark job, or over some hundred."""
+"""Checking stored runs: all checkers over all runs, in one job of Spark's."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from functools import reduce
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
@@ -13,16 +14,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from framework.checking.asked import Asked, Asking
+from framework.checking.assignments import Assigning, Assignment
 from framework.checking.clauses import clauses_of
 from framework.checking.contracts import contracts_of
-from framework.checking.dealing import dealt, rows_looked_at
-from framework.checking.judged import judged_as, loaded, named_by
-from framework.checking.keyed import BUDGET_CONF, FAILED, OUTCOME_ARROW, budget_s
+from framework.checking.elsewhere import within_reach
+from framework.checking.judged import judged_as, named_by
+from framework.checking.keyed import BUDGET_CONF, FAILED, budget_s, reason
+from framework.checking.one_job import Delivered, Framed, judged_in_one_job, unknown_rows
 from framework.checking.outcomes_table import FOLDER as OUTCOMES_FOLDER
 from framework.checking.outcomes_table import write_outcomes
 from framework.checking.promised import attributed, judged_rows, promises_of, said_of
 from framework.checking.results import (
-    NO_FINDINGS,
     VERDICT_FILE,
     CheckerResult,
     RunResult,
@@ -35,7 +38,9 @@ from framework.checking.results import (
 )
 from framework.checking.runs import StoredRun, checkers_of, read_run, read_runs
 from framework.checking.stored import Held, cited_among, hold, spread, tables
-from framework.plugins.checker import Batch, Checker, DataFrame, SparkSession, Tables
+from framework.history.pairing import Operation
+from framework.history.reader import operations_of
+from framework.plugins.checker import SparkSession, Table
 
 Row = Mapping[str, Any]
 WHOLE: Final = "whole-run"
@@ -70,12 +75,19 @@ def warm_up_checkers(spark: SparkSession, folder: Path, checkers: Sequence[str])
     kind. Never raises; False where the folder could not be read."""
     with suppress(Exception), TemporaryDirectory(prefix="kraft-proof-") as aside:
         run = read_run(folder)
-        plugins, _ = loaded(sorted(checkers), run.checker_options(()), strict=False)
         (held,) = hold(spark, [run.info], Path(aside))
         if isinstance(held, Held):
-            _warm_up(tables(spark, [held]), plugins)
+            _practise(spark, Asking().of(0, run, held, checkers))
             return True
     return False
+
+
+def _practise(spark: SparkSession, asked: Asked) -> None:
+    """Whichever worker is given which checkers in the end, it has seen them all: each core judges
+    the run by all of them, at the same time, behind a check as it will be."""
+    deque(_as_they_come(spark, [asked]), maxlen=0)
+    every, _ = _dealt_out(spark, [asked], 1)
+    deque(judged_in_one_job(spark, every * spark.sparkContext.defaultParallelism), maxlen=0)
 
 
 def check_stored(
@@ -103,117 +115,168 @@ def check_each(
     budget_s: float | None = None,
     finish: Finish | None = None,
 ) -> Iterator[tuple[int, RunResult]]:
-    """The results of `check_stored`, one at a time, each with the place of its run: those of
-    thousands of runs need not be there together."""
+    """The results of `check_stored`, one at a time, as they come, each with the place of its run:
+    those of thousands of runs need not be there together."""
     began = monotonic()
     if budget_s is not None:
         spark.conf.set(BUDGET_CONF, str(budget_s))
     held = hold(spark, [run.info for run in runs])
     read_s = monotonic() - began
-    alike: dict[tuple[tuple[tuple[str, str], ...], int], list[int]] = {}
-    for number, (run, found) in enumerate(zip(runs, held, strict=True)):
+    asking = Asking(options, strict=checkers is not None)
+    asked = []
+    own = checkers_of(runs) if checkers is None else [set(checkers)] * len(runs)
+    for number, (run, found, names) in enumerate(zip(runs, held, own, strict=True)):
         if isinstance(found, str):
             yield number, unread_result(Path(run.info.path), found)
         else:
-            given = tuple(sorted(run.checker_options(options).items()))
-            alike.setdefault((given, found.evidence_parts), []).append(number)
-    most = _RUNS_PER_CORE * spark.sparkContext.defaultParallelism
-    for (given, _), group in alike.items():
-        for first in range(0, len(group), most):
-            numbers = group[first : first + most]
-            asked = [
-                (runs[number], found)
-                for number in numbers
-                if isinstance(found := held[number], Held)
-            ]
-            results = _check_alike(spark, asked, checkers, dict(given), read_s, finish)
-            yield from zip(numbers, results, strict=True)
-
-
-_RUNS_PER_CORE: Final = 64
-"""Runs that a job judges, for each core: enough to keep all at work, while what the driver is given
-of them, some 80 KB a run, does not grow with all that there are. Not all in one job, which gives
-its rows when all its tasks have ended: who interrupts a check keeps the jobs that are done, and a
-run on which workers die costs those of its job alone."""
-
-
-def _check_alike(
-    spark: SparkSession,
-    runs: Sequence[tuple[StoredRun, Held]],
-    checkers: Sequence[str] | None,
-    options: Mapping[str, str],
-    read_s: float,
-    finish: Finish | None,
-) -> Iterator[RunResult]:
-    """Some runs whose checkers have the same options, and that are about as long, in one job."""
+            asked.append(asking.of(number, run, found, names))
     began = monotonic()
-    own = checkers_of(run for run, _ in runs)
-    wanted = {
-        run.info.run: names if checkers is None else set(checkers)
-        for (run, _), names in zip(runs, own, strict=True)
-    }
-    names = sorted(set().union(*wanted.values()))
-    plugins, unloaded = loaded(names, options, strict=checkers is not None)
-    broken = {name: _why(error) for name, error in unloaded.items()}
-    helds = [held for _, held in runs]
-    with spread(spark, helds):
-        rows, failed = _outcomes(tables(spark, helds), plugins, _loads(helds, plugins))
-    broken |= failed
-    timings = {"read_s": round(read_s, 3), "check_s": round(monotonic() - began, 3)}
-    found = _by_run(rows)
-    del rows
-    known = {
-        name: _judged(wanted[name], plugins, broken, options, held, found)
-        for name, held in zip(wanted, helds, strict=True)
-        if name in found and _has_findings(found[name])
-    }
-    cited = cited_among(spark, helds, {name: named_by(each) for name, each in known.items()})
-    for run, held in runs:
-        judged = known.pop(run.info.run, None)
-        if judged is None:
-            judged = _judged(wanted[run.info.run], plugins, broken, options, held, found)
-        if ended_early := run.info.plan.get("ended_early"):
-            note = f"the framework itself failed: {ended_early}"
-            judged.append(failed_result(WHOLE, "The run came to its end", note))
-        result = run_result(
-            run.info.run,
-            Path(run.info.path),
-            judged,
-            operations=cited.get(run.info.run, ()),
-            notes=held.manifest.notes,
-            timings=timings,
-            not_applicable=_not_applicable(run, wanted[run.info.run]),
-            judged=_judged_as(spark, held, wanted[run.info.run], plugins, options, judged),
-        )
-        yield _kept(finish(result) if finish else result)
+    for some in _as_they_come(spark, asked):
+        took = {"read_s": round(read_s, 3), "check_s": round(monotonic() - began, 3)}
+        for each, result in zip(some, _results(spark, some, took), strict=True):
+            yield each.asked.number, _kept(finish(result) if finish else result)
 
 
-def _judged(
-    wanted: Iterable[str],
-    plugins: Mapping[str, Checker],
-    broken: Mapping[str, str],
-    options: Mapping[str, str],
-    held: Held,
-    rows: Mapping[str, pa.Table],
-) -> list[CheckerResult]:
+# --- what comes of them -------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Judged:
+    """What there is of a run so far. left: how much is still to come of tasks."""
+
+    asked: Asked
+    left: int = 0
+    outcomes: list[Table] = field(default_factory=list)
+    cited: list[Table] = field(default_factory=list)
+
+    def add(self, came: Delivered) -> None:
+        self.left -= came.units
+        self.outcomes.append(came.outcomes)
+        self.cited.append(came.cited)
+
+
+def _as_they_come(spark: SparkSession, asked: Sequence[Asked]) -> Iterator[list[_Judged]]:
+    """Some runs at a time, of which all is there."""
+    waiting = {each.number: _Judged(each) for each in asked}
+    cores = spark.sparkContext.defaultParallelism // max(1, len(asked))
+    assignments, framed = _dealt_out(spark, asked, cores)
+    for each in assignments:
+        waiting[each.number].left += len(each.names)
+    early = waiting.keys() - {each.number for own in framed.values() for each in own}
+    frames, broken = _frames(spark, framed)
+    runs = {each.run.info.run: each.number for each in asked}
+    with spread(spark, [each.held for own in framed.values() for each in own]):
+        for came in chain(broken, judged_in_one_job(spark, assignments, frames)):
+            if isinstance(came, Delivered):
+                waiting[came.number].add(came)
+                if came.number in early and not waiting[came.number].left:
+                    yield [waiting.pop(came.number)]
+            else:
+                for run, rows in _by_run(came).items():
+                    waiting[runs[run]].outcomes.append(rows)
+    if waiting:
+        yield list(waiting.values())
+
+
+def _dealt_out(
+    spark: SparkSession, asked: Sequence[Asked], cores: int
+) -> tuple[list[Assignment], dict[tuple[str, int], list[Asked]]]:
+    """What tasks do, and by checker, and its options, the runs of which it wants a frame."""
+    assigning = Assigning(cores, budget_s(spark))
+    assignments: list[Assignment] = []
+    framed: dict[tuple[str, int], list[Asked]] = {}
+    places = within_reach(spark, [each.held.place for each in asked])
+    for each, place in zip(asked, places, strict=True):
+        tasks, others = assigning.split(each.held, each.plugins)
+        run = each.run.info.run
+        assignments += [
+            Assignment(number=each.number, run=run, place=place, judges=judges) for judges in tasks
+        ]
+        for name, checker in others.items():
+            framed.setdefault((name, id(checker)), []).append(each)
+    return assignments, framed
+
+
+def _frames(
+    spark: SparkSession, framed: Mapping[tuple[str, int], Sequence[Asked]]
+) -> tuple[list[Framed], list[Table]]:
+    """And what is UNKNOWN by checkers that cannot even say what they want."""
+    frames, broken = [], []
+    for (name, _), own in framed.items():
+        runs = [each.run.info.run for each in own]
+        try:
+            frame = own[0].plugins[name].check(tables(spark, [each.held for each in own]))
+            frames.append(Framed(name=name, runs=runs, frame=frame))
+        except Exception as error:
+            broken.append(unknown_rows([name], runs, reason(error)))
+    return frames, broken
+
+
+def _results(
+    spark: SparkSession, some: Sequence[_Judged], timings: Mapping[str, float]
+) -> Iterator[RunResult]:
+    """Of runs of which all is there. What findings of frames name is read once more, by tasks."""
+    judged = [_verdicts(each) for each in some]
+    cited = [_cited(each.cited) for each in some]
+    named = [
+        named_by(own) - {operation.index for operation in known}
+        for own, known in zip(judged, cited, strict=True)
+    ]
+    more = cited_among(
+        spark,
+        [each.asked.held for each in some],
+        {each.asked.run.info.run: own for each, own in zip(some, named, strict=True)},
+    )
+    for each, own, known in zip(some, judged, cited, strict=True):
+        also = more.get(each.asked.run.info.run, ())
+        yield _result(spark, each.asked, own, [*known, *also], timings)
+
+
+def _cited(tables: Sequence[Table]) -> list[Operation]:
+    there = [each for each in tables if len(each)]
+    return [*operations_of(pa.concat_tables(there))] if there else []
+
+
+def _result(
+    spark: SparkSession,
+    asked: Asked,
+    judged: list[CheckerResult],
+    cited: Sequence[Operation],
+    timings: Mapping[str, float],
+) -> RunResult:
+    run = asked.run
+    if ended_early := run.info.plan.get("ended_early"):
+        note = f"the framework itself failed: {ended_early}"
+        judged = [*judged, failed_result(WHOLE, "The run came to its end", note)]
+    return run_result(
+        run.info.run,
+        Path(run.info.path),
+        judged,
+        operations=cited,
+        notes=asked.held.manifest.notes,
+        timings=timings,
+        not_applicable=_not_applicable(run, asked.wanted),
+        judged=_judged_as(spark, asked, judged),
+    )
+
+
+def _verdicts(found: _Judged) -> list[CheckerResult]:
     """What each checker says of one run."""
-    of_checker: dict[str, list[Row]] = {}
-    if held.info.run in rows:
-        for row in rows[held.info.run].to_pylist():
+    asked, of_checker = found.asked, dict[str, list[Row]]()
+    for table in found.outcomes:
+        for row in table.to_pylist():
             of_checker.setdefault(row["checker"], []).append(row)
     judged = []
-    promises = promises_of(held.info.plan)
-    for name in sorted(wanted):
-        summary = plugins[name].summary if name in plugins else ""
-        if name in broken:
-            judged.append(failed_result(name, summary, broken[name]))
+    promises = promises_of(asked.held.info.plan)
+    for name, options in asked.wanted.items():
+        if name in asked.broken:
+            judged.append(failed_result(name, "", asked.broken[name]))
             continue
-        contracts = contracts_of(plugins[name], held.manifest.counts)
-        found, clauses = of_checker.get(name, []), clauses_of(plugins[name])
-        given = options.get(name, "")
+        plugin = asked.plugins[name]
+        contracts, clauses = contracts_of(plugin, asked.held.manifest.counts), clauses_of(plugin)
         said = said_of(name, clauses, promises)
-        made = judged_rows(found, clauses, said)
-        result = checker_result(name, summary, made, contracts, given, clauses)
+        made = judged_rows(of_checker.get(name, []), clauses, said)
+        result = checker_result(name, plugin.summary, made, contracts, options, clauses)
         judged.append(attributed(result, clauses, said))
     return judged
 
@@ -230,23 +293,11 @@ def _by_run(rows: pa.Table) -> dict[str, pa.Table]:
     }
 
 
-def _has_findings(rows: pa.Table) -> bool:
-    return not set(rows.column("findings").unique().to_pylist()) <= set(NO_FINDINGS)
-
-
-def _judged_as(
-    spark: SparkSession,
-    held: Held,
-    wanted: Iterable[str],
-    plugins: Mapping[str, Checker],
-    options: Mapping[str, str],
-    judged: Sequence[CheckerResult],
-) -> str:
+def _judged_as(spark: SparkSession, asked: Asked, judged: Sequence[CheckerResult]) -> str:
     """What the verdict follows from; empty where a checker failed, which it may not do again."""
     if any(FAILED in each.note for each in judged):
         return ""
-    checkers = {name: plugins[name] for name in wanted}
-    return judged_as(held.manifest, checkers, options, budget_s(spark))
+    return judged_as(asked.held.manifest, asked.plugins, asked.wanted, budget_s(spark))
 
 
 def _kept(result: RunResult) -> RunResult:
@@ -265,126 +316,9 @@ def _kept(result: RunResult) -> RunResult:
     return result
 
 
-def _not_applicable(run: StoredRun, wanted: set[str]) -> dict[str, str]:
+def _not_applicable(run: StoredRun, wanted: Collection[str]) -> dict[str, str]:
     """What the run's plan says of checkers that were not asked; older plans say nothing."""
     said = run.info.plan.get("not_applicable")
     if not isinstance(said, Mapping):
         return {}
     return {name: str(reason) for name, reason in said.items() if name not in wanted}
-
-
-_MAX_PASSES: Final = 4
-"""Beside the passes of other checkers, more of them cost more than their parallelism gains."""
-Members: TypeAlias = Mapping[str, Checker]
-"""The checkers of one pass over the tables, by name."""
-
-
-def _loads(runs: Sequence[Held], plugins: Members) -> Mapping[str, int]:
-    """Checker -> the rows that it looks at in all these runs."""
-    counts = [run.manifest.counts for run in runs]
-    return {
-        name: sum(rows_looked_at(plugin, each) for each in counts)
-        for name, plugin in plugins.items()
-    }
-
-
-def _outcomes(
-    stored: Tables, plugins: Members, loads: Mapping[str, int]
-) -> tuple[pa.Table, dict[str, str]]:
-    """All outcome rows in one job; if that fails, in a job for each pass, then each checker."""
-    broken: dict[str, str] = {}
-    frames: list[tuple[Members, DataFrame]] = []
-    passes = _passes(stored, plugins, loads)
-    for members in passes:
-        try:
-            frames.append((members, _frame(stored, members)))
-        except Exception as error:
-            _apart(members, passes, broken, error)
-    if not frames:
-        return OUTCOME_ARROW.empty_table(), broken
-    with suppress(Exception):
-        return _collect(_union(each for _, each in frames)), broken
-    tables = [OUTCOME_ARROW.empty_table()]
-    passes = [members for members, _ in frames]
-    for members in passes:
-        try:
-            tables.append(_collect(_frame(stored, members)))
-        except Exception as error:
-            _apart(members, passes, broken, error)
-    return pa.concat_tables(tables), broken
-
-
-def _warm_up(stored: Tables, plugins: Members) -> None:
-    """Whichever worker is given which checkers in the end, it has seen them all: each batch is
-    judged whole by each core, at the same time, and so is what is in none."""
-    _outcomes(stored, plugins, {})
-    cores = stored.spark.sparkContext.defaultParallelism
-    for members in _passes(stored, plugins, {}, most=1):
-        _collect(_union(_frame(stored, members) for _ in range(cores)))
-
-
-def _union(frames: Iterable[DataFrame]) -> DataFrame:
-    return reduce(lambda left, right: left.unionAll(right), frames)
-
-
-def _apart(
-    members: Members, passes: list[Members], broken: dict[str, str], error: Exception
-) -> None:
-    """Of a pass that failed, each checker gets one of its own; one alone is broken."""
-    if len(members) == 1:
-        broken |= {name: _why(error) for name in members}
-    else:
-        passes += [{name: checker} for name, checker in members.items()]
-
-
-def _passes(
-    stored: Tables, plugins: Members, loads: Mapping[str, int], most: int = _MAX_PASSES
-) -> list[Members]:
-    """Checkers of one batch together, dealt out by their loads to as many passes as there are cores
-    that runs alone would leave idle; each of the others by itself, and all where runs are long:
-    what one looks at is enough for a task."""
-    passes: list[Members] = []
-    batches: dict[Batch, list[str]] = {}
-    for name, checker in sorted(plugins.items()):
-        batch = getattr(checker, "batch", None)
-        if batch is None or stored.parts > 1:
-            passes.append({name: checker})
-        else:
-            batches.setdefault(batch, []).append(name)
-    for names in batches.values():
-        cores = stored.spark.sparkContext.defaultParallelism // max(1, len(stored.runs))
-        shares = dealt(names, loads, max(1, min(most, cores)))
-        passes += [{name: plugins[name] for name in each} for each in shares]
-    return passes
-
-
-def _frame(stored: Tables, members: Members) -> DataFrame:
-    if len(members) == 1:
-        ((name, checker),) = members.items()
-        frame = checker.check(stored)
-        counted = "clauses" if "clauses" in frame.columns else "cast(null as string) as clauses"
-        return frame.selectExpr(f"'{name}' as checker", *_COLUMNS, counted)
-    batch: Batch = getattr(next(iter(members.values())), "batch")  # noqa: B009 - optional
-    return batch.check(stored, members).selectExpr("checker", *_COLUMNS, "clauses")
-
-
-_COLUMNS = (
-    "run",
-    "key",
-    "verdict",
-    "cast(seen as long) as seen",
-    "findings",
-    "figures",
-    "note",
-)
-
-
-def _collect(frame: DataFrame) -> pa.Table:
-    return frame.toArrow().select(OUTCOME_ARROW.names).cast(OUTCOME_ARROW)
-
-
-def _why(error: Exception) -> str:
-    """One line that names an error; Spark's say what matters in their last lines."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    telling = [line for line in lines if not line.startswith(("File ", "at ", "SQLSTATE"))]
-    return f"{FAILED}: {type(error).__name__}: {(telling or ['?'])[-1]}"[:500]

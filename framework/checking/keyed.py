@@ -174,7 +174,7 @@ def _outcome(kernel: Callable[[T], "Judged"], prepared: T) -> "Judged":
 
 def failed(error: Exception) -> "Outcome":
     """Of what could not be judged."""
-    return Outcome(verdict=Verdict.UNKNOWN, seen=0, note=_name_of(error))
+    return Outcome(verdict=Verdict.UNKNOWN, seen=0, note=note_of(error))
 
 
 def budget_s(spark: SparkSession) -> float:
@@ -193,7 +193,11 @@ class SearchOptions:
         need_positive(budget=self.budget)
 
     def budget_s(self, spark: SparkSession) -> float:
-        return budget_s(spark) if self.budget is None else self.budget
+        return self.within(budget_s(spark))
+
+    def within(self, budget_s: float) -> float:
+        """`budget_s` is what `--budget` says."""
+        return budget_s if self.budget is None else self.budget
 
 
 def unquoted(value: Json) -> str:
@@ -216,5 +220,13 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _name_of(error: Exception) -> str:
+def note_of(error: Exception) -> str:
+    """Why something is UNKNOWN."""
     return f"{FAILED}: {type(error).__name__}: {error}".splitlines()[0]
+
+
+def reason(error: Exception) -> str:
+    """As `note_of`, of what Spark raises: it says what matters in its last lines."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    telling = [line for line in lines if not line.startswith(("File ", "at ", "SQLSTATE"))]
+    return f"{FAILED}: {type(error).__name__}: {(telling or ['?'])[-1]}"[:500]

@@ -13,7 +13,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from framework.checking.keyed import OUTCOME_ARROW, keyed_tables
+from framework.checking.keyed import keyed_tables
 from framework.checking.reading import rows_of
 from framework.checking.stored import of_run
 from framework.history.assemble import process_texts
@@ -42,20 +42,9 @@ def judged_by_key(
     columns: Sequence[str] = COLUMNS,
 ) -> DataFrame:
     """Outcome rows of a kernel as `keyed_tables` takes it, of all operations of these kinds that
-    have a key. Short runs are judged where they are read, long ones are shuffled by key."""
-    if tables.in_place is not None:
-        judge = partial(_judged, tuple(fs), tuple(columns), kernel)
-        return tables.in_place.map(judge, OUTCOME_ARROW)
+    have a key, which are shuffled by it."""
     rows = chosen_operations(tables, fs, columns)
     return keyed_tables(rows.where("key != 'null'"), kernel=kernel)
-
-
-def _judged(
-    fs: Sequence[str], columns: Sequence[str], kernel: Callable[[Table], Table], run: RunData
-) -> Iterator[Table]:
-    rows = operations_with_key(run, fs, columns)
-    if len(rows):
-        yield kernel(rows)
 
 
 def operations_with_key(

@@ -17,14 +17,15 @@ from framework.evidence.run_events import WHOLE_RUN
 from framework.history.ranges import Range
 from framework.history.reader import read_ranges
 from framework.plugins import registry
-from framework.plugins.checker import Clause, RunData, RunTables, Table
+from framework.plugins.checker import Clause, JudgesRuns, RunData, RunTables
 
 BUDGET_S: Final = 1.0
 """Of the search of a key. What is not decided by then is for the check at the end."""
 
 
-class JudgesPrefixes(Protocol):
-    """What a checker has that is no `RunChecker` and can judge a run that goes on."""
+class JudgesPrefixes(JudgesRuns, Protocol):
+    """What a checker has that is no `RunChecker` and can judge a run that goes on: what there is so
+    far of some keys, without evidence of nodes."""
 
     name: str
     clauses: Sequence[Clause]
@@ -33,9 +34,6 @@ class JudgesPrefixes(Protocol):
     that is pending."""
     fs: Collection[str]
     """Of the operations that it judges, by their keys, each key by itself."""
-
-    def judge_prefix(self, run: RunData, budget_s: float) -> Table:
-        """`OUTCOME_ARROW` of what there is so far of some keys, without evidence of nodes."""
 
 
 LiveCheckers: TypeAlias = Mapping[str, RunChecker | JudgesPrefixes]
@@ -80,4 +78,4 @@ def judged_prefix(run: RunData, checkers: LiveCheckers) -> Iterator[pa.Table]:
     for each in checkers.values():
         if not isinstance(each, RunChecker):
             with suppress(Exception):  # the check at the end says so
-                yield each.judge_prefix(run, BUDGET_S)
+                yield each.judge_run(run, BUDGET_S)

@@ -7,6 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NoReturn, cast
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from framework.checking.clauses import (
     ClauseResult,
     clauses_of,
@@ -297,6 +300,21 @@ def _findings(rows: Iterable[Mapping[str, Any]], contracts: Sequence[str]) -> li
         for finding in json.loads(row["findings"])
     ]
     return sorted(found, key=_place)
+
+
+def operations_named(outcomes: Iterable[pa.Table]) -> set[int]:
+    """The indices of operations that those findings name in these outcomes of one run that are
+    kept."""
+    by_checker: dict[str, list[Mapping[str, Any]]] = {}
+    for table in outcomes:
+        for row in table.filter(~pc.field("findings").isin(NO_FINDINGS)).to_pylist():
+            by_checker.setdefault(row["checker"], []).append(row)
+    return {
+        index
+        for rows in by_checker.values()
+        for each in _findings(rows, ())[:MAX_FINDINGS]
+        for index in each.operations
+    }
 
 
 def _place(finding: KeyedFinding) -> tuple[int, str, str]:

@@ -13,7 +13,7 @@ judges it there by all such checkers of a pass: it is read once, and nothing of 
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from typing import Any, ClassVar, Final
 
 import pyarrow as pa
@@ -108,16 +108,30 @@ class RunCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class RunJudge:
+    """Reads of a run what these checks look at, once, and judges it, or a part of it, by them."""
+
+    checks: Mapping[str, RunCheck]
+    part: Part
+
+    @property
+    def names(self) -> Sequence[str]:
+        return list(self.checks)
+
+    def rows(self, run: RunData) -> Iterator[Table]:
+        return judged_run(run, self.checks, self.part)
+
+    def apart(self) -> Sequence["RunJudge"]:
+        return [RunJudge({name: check}, self.part) for name, check in self.checks.items()]
+
+
+@dataclass(frozen=True, slots=True)
 class RunBatch:
     """All `RunChecker`s: a run is read once for many of them."""
 
-    def check(self, tables: Tables, checkers: Mapping[str, Any]) -> DataFrame:
+    def judges(self, checkers: Mapping[str, Any], parts: int) -> Sequence[RunJudge]:
         checks: dict[str, RunCheck] = {name: each.check_run for name, each in checkers.items()}
-        frames = [
-            tables.each.map(partial(judged_run, checks=own, part=part), OUTCOME_ARROW)
-            for part, own in in_parts(checks, tables.parts)
-        ]
-        return reduce(lambda left, right: left.unionAll(right), frames)
+        return [RunJudge(own, part) for part, own in in_parts(checks, parts)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +196,8 @@ class RunChecker:
             self.check_run = replace(self.check_run, rule=rule)
 
     def check(self, tables: Tables) -> DataFrame:
-        return self.batch.check(tables, {self.name: self})
+        judge = RunJudge({self.name: self.check_run}, WHOLE_RUN)
+        return tables.each.map(judge.rows, OUTCOME_ARROW)
 
 
 # --- what rules look at -------------------------------------------------------------------

@@ -44,8 +44,6 @@ from framework.plugins.checker import DataFrame, RunData, RunInfo, SparkSession,
 
 PART_ROWS: Final = 1 << 20
 """Operations that a task reads; a run with more is read by several."""
-SHORT_ROWS: Final = 1 << 16
-"""Operations that are judged where they are read: with more, other cores could take some keys."""
 _TASKS_PER_CORE: Final = 16
 _MOST_SHARES: Final = 4
 """Of one run's evidence; each has files of its own, which are read by all."""
@@ -270,9 +268,7 @@ def tables(spark: SparkSession, runs: Sequence[Held]) -> Tables:
         faults=Runs(spark, places).map(fault_rows, FAULTS),
         each=Runs(spark, places),
         operation_reads=of_parts,
-        parts=max((run.evidence_parts for run in runs), default=1),
         operation_parts=max((len(run.parts()) for run in runs), default=1),
-        short=all(run.manifest.counts.rows <= SHORT_ROWS for run in runs),
     )
 
 

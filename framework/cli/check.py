@@ -3,8 +3,10 @@
 import json
 import resource
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final
 
 from framework.checking import spark as spark_session
@@ -45,9 +47,10 @@ from framework.history.pairing import Operation
 from framework.plugins.options import need_options, options_of
 from framework.report.histories import draw as draw_results
 from framework.report.render import draw
-from framework.verdict import EXIT_CODE, worst
+from framework.verdict import EXIT_CODE, Verdict, worst
 
 FORMATS = ("jsonl", "jepsen")
+_NEWS_S: Final = 10.0
 _FINDINGS_SHOWN = 10
 _OPERATIONS_SHOWN = 12
 
@@ -177,13 +180,32 @@ def _judge(
             runs = [run for run in runs if Path(run.info.path) not in known]
         before = [_stored_verdict(Path(run.info.path)) for run in runs]
         precompiling.wait()
+        news = _News(len(runs))
         for number, result in check_each(spark, runs, options=options, budget_s=budget):
             results.append(result)
+            news.add(result.verdict)
             if not result.error and (options or before[number] != result.verdict.value):
                 other.append(result.path)
     for folder in other:
         draw(folder)
     return results
+
+
+class _News:
+    """Says now and then how far a check of many runs is, and what was found."""
+
+    def __init__(self, runs: int) -> None:
+        self._runs = runs
+        self._verdicts = Counter[Verdict]()
+        self._next = monotonic() + _NEWS_S
+
+    def add(self, verdict: Verdict) -> None:
+        self._verdicts[verdict] += 1
+        if monotonic() >= self._next:
+            counts = {each.value: self._verdicts[each] for each in Verdict if self._verdicts[each]}
+            said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+            _say(f"{self._verdicts.total()} of {self._runs} runs are judged: {said}")
+            self._next = monotonic() + _NEWS_S
 
 
 def _say(line: str) -> None:

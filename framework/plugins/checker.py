@@ -190,19 +190,9 @@ class Tables:
     operation_reads: EachRun | None = None
     """From where `operations` come, a part of a run at a time, for checkers that need some of them
     (`framework.checking.operations`); None: they are in memory."""
-    parts: int = 1
-    """So many, of each run, are judged apart by a rule that can be cut."""
     operation_parts: int = 1
     """So many tasks read the operations of the longest run. With more than one, no task should have
     to judge all of them."""
-    short: bool = False
-    """Each run has so few operations that the task that reads them may judge them all."""
-
-    @property
-    def in_place(self) -> EachRun | None:
-        """Runs that tasks judge where they read their operations, so that none is shuffled; None:
-        what belongs together is brought together by Spark."""
-        return self.operation_reads if self.short else None
 
 
 class Checker(Protocol):
@@ -224,10 +214,35 @@ class Checker(Protocol):
         job. A run without rows, or below the floor of a clause, is UNKNOWN for this checker."""
 
 
-class Batch(Protocol):
-    """Several checkers in one pass over the tables, which costs less than a pass for each. A
-    checker that can take part has this as its attribute `batch`; checkers with equal ones are
-    asked together, and have to find what they would find alone."""
+class JudgesRuns(Protocol):
+    """What a checker may have beside `check`: it judges one run, whoever has it at hand. The engine
+    asks so of a run that is short, which one task reads whole, and of one that goes on
+    (`framework.checking.prefixes`)."""
 
-    def check(self, tables: Tables, checkers: Mapping[str, Any]) -> DataFrame:
-        """The rows of all of them, each under its name here. Lazy, as `Checker.check`."""
+    def judge_run(self, run: RunData, budget_s: float) -> Table:
+        """The rows of `check`, in Arrow (`OUTCOME_ARROW`). `budget_s`: seconds that a search may
+        spend on a key, where the checker's own options do not say."""
+
+
+class Judge(Protocol):
+    """What a task does with a run that it reads. It travels to workers."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The checkers by which it judges."""
+
+    def rows(self, run: RunData) -> Iterable[Table]:
+        """`OUTCOME_ARROW`, each under the name of its checker here."""
+
+    def apart(self) -> Sequence["Judge"]:
+        """The same, a checker at a time."""
+
+
+class Batch(Protocol):
+    """Checkers that judge a run where one task reads it, several at once, which costs less than to
+    read it for each. A checker that can take part has this as its attribute `batch`; those with
+    equal ones are asked together, and have to find what they would find alone."""
+
+    def judges(self, checkers: Mapping[str, Any], parts: int) -> Sequence[Judge]:
+        """Of a run that is cut into so many parts, if more than one: what tasks are to do, each by
+        itself, so that together it is judged by all of them."""

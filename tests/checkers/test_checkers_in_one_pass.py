@@ -1,5 +1,5 @@
-"""Checkers in one pass over the tables: what each of them finds alone, whatever the order and
-the partitions of the rows."""
+"""Checkers in one job over many runs: what each of them finds alone, whatever the order and the
+partitions of the rows."""
 
 import random
 from dataclasses import replace
@@ -10,10 +10,12 @@ from planted_runs import Story
 from test_contract import ON_EVIDENCE, case
 from test_property_checkers_on_spark import tables_of
 
-from framework.checking.engine import _outcomes
+from framework.checking.assignments import Assignment
+from framework.checking.one_job import Framed, judged_in_one_job
 from framework.checking.results import checker_result
+from framework.checking.stored import Runs
 from framework.plugins import registry
-from framework.plugins.checker import Tables
+from framework.plugins.checker import Judge, Tables
 
 Rows = list[dict[str, Any]]
 
@@ -46,10 +48,27 @@ def rows(spark: Any, stories: dict[str, Story], plugins: dict[str, Any]) -> Rows
     return outcomes(tables_of(spark, stories), plugins)
 
 
-def outcomes(tables: Tables, plugins: dict[str, Any]) -> Rows:
-    found, broken = _outcomes(tables, plugins, {})
-    assert broken == {}
-    return sorted(found.to_pylist(), key=lambda row: str(sorted(row.items())))
+def outcomes(tables: Tables, plugins: dict[str, Any], parts: int = 1) -> Rows:
+    """Those of whole runs by a task a run, the others by frames."""
+    assert isinstance(tables.each, Runs)
+    batch = {name: each for name, each in plugins.items() if hasattr(each, "batch")}
+    judges: list[Judge] = []
+    if batch:
+        judges += next(iter(batch.values())).batch.judges(batch, parts)
+    runs = [each.run for each in tables.runs]
+    assignments = [
+        Assignment(number=number, run=run, place=place, judges=judges)
+        for number, (run, place) in enumerate(zip(runs, tables.each.places, strict=True))
+    ]
+    frames = [
+        Framed(name=name, runs=runs, frame=each.check(tables))
+        for name, each in plugins.items()
+        if name not in batch
+    ]
+    found: Rows = []
+    for came in judged_in_one_job(tables.spark, assignments, frames):
+        found += getattr(came, "outcomes", came).to_pylist()
+    return sorted(found, key=lambda row: str(sorted(row.items())))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -98,7 +117,7 @@ def test_in_parts_rules_that_can_be_cut_find_the_same(
 ) -> None:
     cut = {name: plugins[name] for name in CASES if plugins[name].check_run.by is not None}
     own = {run: story for run, story in stories.items() if run.partition("/")[0] in cut}
-    found = outcomes(replace(tables_of(spark, own), parts=3), cut)
+    found = outcomes(tables_of(spark, own), cut, parts=3)
     assert len(found) == 3 * len(cut) * len(own) > 0
     for name, checker in cut.items():
         for run in own:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -21,7 +20,6 @@ from checkers.kafka_log import (
     bucket_of,
     by_log,
     forgets_groups,
-    judge_run,
     judge_runs,
     judge_share,
     shares,
@@ -196,27 +194,6 @@ def test_a_run_that_several_tasks_read_is_judged_in_shares(parts: int, by: str) 
     assert linking == ([] if parts == 1 else [("send", "poll", "txn", "assign", "subscribe")])
 
 
-@pytest.mark.parametrize("short", [True, False])
-@pytest.mark.parametrize("read", [True, False])
-def test_short_runs_are_judged_where_they_are_read(short: bool, read: bool) -> None:
-    """Those in memory are read by nobody."""
-    made = Mock()
-    tables = Tables(
-        spark=None,
-        runs=[],
-        operations=Frame(),
-        nemesis=None,
-        faults=Frame(),
-        each=made,
-        operation_reads=made if read else None,
-        short=short,
-    )
-    found = KafkaLog().check(tables)
-    judged_there = [call.args[0] for call in made.map.mock_calls if call.args[0] is judge_run]
-    assert len(judged_there) == (short and read)
-    assert (found is made.map.return_value) is (short and read)
-
-
 @pytest.mark.parametrize("parts", [1, 2])
 def test_what_a_run_lost_with_its_power_is_excused_by_its_own_ledger(
     spark: Any, parts: int
@@ -267,7 +244,7 @@ def short_run(
 
 def told_of(run: RunTables) -> Verdict | None:
     """None: it says nothing of the run."""
-    rows = [row for found in judge_run(run) for row in found.to_pylist()]
+    rows = KafkaLog().judge_run(run, 1.0).to_pylist()
     assert {row["run"] for row in rows} <= {"r"}
     return worst(Verdict(row["verdict"]) for row in rows) if rows else None
 
@@ -286,7 +263,7 @@ def test_a_short_run_is_judged_where_it_is_read_by_its_own_ledger() -> None:
 @pytest.mark.parametrize("name", sorted(RUNS))
 def test_a_short_run_is_judged_where_it_is_read_as_others_are(name: str) -> None:
     operations = table(RUNS[name])
-    found = [row for made in judge_run(short_run(operations)) for row in made.to_pylist()]
+    found = KafkaLog().judge_run(short_run(operations), 1.0).to_pylist()
     assert found == judge_runs(operations).to_pylist()
 
 

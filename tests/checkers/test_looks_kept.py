@@ -67,9 +67,9 @@ class Counting:
         self.clauses, self.live, self.fs = self.own.clauses, self.own.live, self.own.fs
         self.asked: list[list[str]] = []
 
-    def judge_prefix(self, run: Any, budget_s: float) -> Any:
+    def judge_run(self, run: Any, budget_s: float) -> Any:
         self.asked.append(sorted(set(run.operations.column("key").to_pylist())))
-        return self.own.judge_prefix(run, budget_s)
+        return self.own.judge_run(run, budget_s)
 
 
 def test_keys_of_which_nothing_is_new_are_not_judged_again(tmp_path: Path) -> None:

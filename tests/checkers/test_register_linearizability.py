@@ -239,7 +239,7 @@ def test_of_a_run_that_goes_on_the_same_operations_are_judged() -> None:
         faults=nothing,
         evidence={},
     )
-    rows = RegisterLinearizability().judge_prefix(prefix, 10).to_pylist()
+    rows = RegisterLinearizability().judge_run(prefix, 10).to_pylist()
     assert {row["key"]: row["verdict"] for row in rows} == {
         "a": "VALID",
         "b": "INVALID",

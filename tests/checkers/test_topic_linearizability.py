@@ -365,7 +365,7 @@ def test_names_are_judged_apart_while_a_run_goes_on(run: str) -> None:
         faults=nothing,
         evidence={},
     )
-    found = TopicLinearizability().judge_prefix(tables, 10.0).to_pylist()
+    found = TopicLinearizability().judge_run(tables, 10.0).to_pylist()
     assert {row["key"]: row["verdict"] for row in found} == {
         name: verdict for name, (_, verdict) in NAMES.items() if verdict
     }

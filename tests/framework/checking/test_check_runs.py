@@ -8,20 +8,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.cloudpickle import register_pickle_by_value
 
-from framework.checking import engine, reading
-from framework.checking.engine import check_runs, check_stored
-from framework.checking.keyed import Outcome, budget_s, judged, keyed
+from framework.checking import reading
+from framework.checking.engine import check_each, check_runs, check_stored
+from framework.checking.keyed import OUTCOME_ARROW, Outcome, budget_s, judged, keyed, outcome_row
 from framework.checking.outcomes_table import read_outcomes
 from framework.checking.results import RunResult
 from framework.checking.runs import find_runs, ledger_of, read_run, read_runs
 from framework.checking.stored import Held, cited_among, hold, tables
 from framework.errors import UsageError
 from framework.plugins import registry
-from framework.plugins.checker import DataFrame, Finding, Tables
+from framework.plugins.checker import DataFrame, Finding, RunData, Tables
 from framework.verdict import Verdict
 
 # Workers cannot import a test module, so its kernels travel by value.
@@ -115,7 +116,7 @@ class BreaksLate:
 
 @pytest.fixture(autouse=True)
 def plugins(monkeypatch: pytest.MonkeyPatch) -> None:
-    ours = {plugin.name: plugin for plugin in (NoNines, Silent, BreaksEarly, BreaksLate)}
+    ours = {each.name: each for each in (NoNines, Keys, Silent, BreaksEarly, BreaksLate)}
 
     real = registry.find
 
@@ -172,18 +173,45 @@ def test_tasks_read_what_findings_name(
     assert [[*each.cited] for each in results] == [[0], [], [0]]
 
 
-def test_of_very_many_runs_a_job_judges_some(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+class Keys:
+    """`NoNines` of a run where it is read."""
+
+    name = "keys"
+    summary = "no result is 9"
+
+    def check(self, tables: Tables) -> DataFrame:
+        raise AssertionError("runs are short")
+
+    def judge_run(self, run: RunData, budget_s: float) -> pa.Table:
+        found = no_nines(run.operations.to_pylist())
+        return pa.Table.from_pylist([outcome_row(run.run, self.name, "x", found)], OUTCOME_ARROW)
+
+
+def test_very_many_runs_are_one_job_and_the_first_is_done_long_before_the_last(
+    spark: Any, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(engine, "_RUNS_PER_CORE", 1)
-    values = (1, 9, 1, 9, 1)
-    runs = [make_run(tmp_path / "n" / str(at), *call(0, "x", v)) for at, v in enumerate(values)]
+    """Whatever their plans ask for; what findings name comes with them."""
+    values = 20 * (1, 9, 1)
+    runs = [
+        make_run(tmp_path / "n" / str(at), *2 * call(0, "x", v), seed=at)
+        for at, v in enumerate(values)
+    ]
+    held(spark, *runs)  # they are sealed, as `run` leaves them
     spark.sparkContext.setJobGroup("some", "")
-    results = check_runs(spark, runs, ["no-nines"])
+    came = check_each(spark, read_runs(runs), ["keys"])
+    first, _ = next(came)
+    results = dict(came)
     jobs = spark.sparkContext.statusTracker().getJobIdsForGroup("some")
-    assert [result.run for result in results] == [f"n/{at}" for at in range(5)]
-    assert [result.verdict is Verdict.INVALID for result in results] == [v == 9 for v in values]
-    assert len(jobs) > 2
+    spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+    assert len(jobs) == 1
+    assert {first, *results} == set(range(60))
+    for at, result in results.items():
+        assert result.verdict is (Verdict.INVALID if values[at] == 9 else Verdict.VALID)
+        assert [*result.cited] == ([0, 2] if values[at] == 9 else [])
+    assert {json.loads((run / "verdict.json").read_text())["verdict"] for run in runs} == {
+        "VALID",
+        "INVALID",
+    }
 
 
 def test_checked_runs_are_in_the_table_of_all(spark: Any, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from checkers.register_linearizability import RegisterLinearizability
 from checkers.topic_linearizability import TopicLinearizability
 from framework.checking import operations
 from framework.checking.operations import chosen_operations
-from framework.checking.runs import read_run
+from framework.checking.runs import FAULTS, read_run
 from framework.checking.stored import Held, hold, operation_rows, tables
 from framework.history.columns import OPERATIONS
 from framework.plugins.checker import DataFrame, EachRun, RunData, Table, Tables
@@ -118,7 +118,7 @@ def test_what_a_checker_looks_at_is_read_and_no_more(
     assert stored.operation_reads is not None
     noted = Noting(stored.operation_reads, tmp_path / "notes")
     frame = noted.map(operation_rows, OPERATIONS)
-    long = replace(stored, operations=frame, operation_reads=noted, short=False)
+    long = replace(stored, operations=frame, operation_reads=noted)
     checker.check(long).collect()
     there = held.manifest.counts.operations
     wanted = sum(there.get(f, 0) for f in fs)
@@ -139,31 +139,25 @@ def test_what_a_checker_looks_at_is_read_and_no_more(
     ids=["topics", "nothing of the kind", "log"],
 )
 def test_a_short_run_is_judged_where_it_is_read_as_a_long_one_is(
-    spark: Any, tmp_path: Path, held: Held, checker: Any, columns: set[str]
+    spark: Any, held: Held, checker: Any, columns: set[str]
 ) -> None:
-    """Of its operations nothing is handed to the JVM, let alone shuffled."""
-    stored = tables(spark, [held])
-    assert stored.short and stored.operation_reads is not None
-    noted = Noting(stored.operation_reads, tmp_path / "notes")
-    judged = outcomes_of(checker, replace(stored, operation_reads=noted))
-    assert judged == outcomes_of(checker, replace(stored, short=False))
-    read, rows = noted.told()
-    assert (read, rows) == (columns, len(judged))
+    """Of its operations no more is read."""
+    with columns_read() as read:
+        found = checker.judge_run(held.place.open(), 10.0)
+    framed = checker.check(tables(spark, [held])).toArrow()
+    assert told(found) == told(framed.select(found.schema.names))
+    assert read - LEDGERS == columns
 
 
-def outcomes_of(checker: Any, given: Tables) -> list[dict[str, Any]]:
+LEDGERS = {*FAULTS.names} - ALL
+"""Columns of what faults were injected, which some look at, too."""
+
+
+def told(outcomes: Table) -> list[dict[str, Any]]:
     """Without what hangs on how long it took."""
-    found = [row.asDict() for row in checker.check(given).collect()]
+    found = outcomes.to_pylist()
     assert len({(row["run"], row["key"]) for row in found}) == len(found)
     return sorted(({**row, "figures": ""} for row in found), key=lambda row: row["key"])
-
-
-def test_a_run_of_more_operations_than_a_short_one_has_is_long(
-    spark: Any, monkeypatch: pytest.MonkeyPatch, held: Held
-) -> None:
-    for most, short in ((held.manifest.counts.rows, True), (held.manifest.counts.rows - 1, False)):
-        monkeypatch.setattr("framework.checking.stored.SHORT_ROWS", most)
-        assert tables(spark, [held]).short is short
 
 
 def test_what_is_chosen_is_what_there_is(spark: Any, held: Held) -> None:

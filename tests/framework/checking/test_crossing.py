@@ -20,6 +20,7 @@ from benchmarks.long_run import EVENTS, make, plan
 from checkers.kafka_log import KafkaLog
 from checkers.logs.job import TOGETHER, together
 from checkers.logs.model import MODEL, LogJob
+from framework.checking import assignments
 from framework.checking.blocks import Later
 from framework.checking.engine import check_runs
 from framework.checking.foreign import check_histories, find_histories
@@ -153,7 +154,8 @@ def by_map(path: Path) -> int:
 def test_whoever_reads_a_run_on_the_driver_is_seen(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reads: Callable[[Path], int]
 ) -> None:
-    """A checker that does, before it says what tasks are to do."""
+    """A checker that does, as it says what is to be done with a long run."""
+    monkeypatch.setattr(assignments, "SHORT_ROWS", 0)
     run = tmp_path / "run"
     run.mkdir()
     make(run, 10 * EVENTS)

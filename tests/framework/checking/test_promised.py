@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from framework.checking import engine
+from framework.checking.asked import Asked
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import OUTCOME_ARROW, outcome_row
 from framework.checking.promised import CUT, attributed, judged_rows, promises_of, said_of
@@ -199,6 +200,9 @@ def test_runs_are_judged_by_what_their_system_promises(
             info=SimpleNamespace(run="r", plan={"system": system}),
             manifest=SimpleNamespace(counts=None),
         )
-        (result,) = engine._judged(["c"], {"c": checker}, {}, {}, held, {"r": rows})
+        asked = Asked(
+            number=0, run=held, held=held, wanted={"c": ""}, plugins={"c": checker}, broken={}
+        )
+        (result,) = engine._verdicts(engine._Judged(asked, outcomes=[rows]))
         assert {each.clause for each in result.findings} == expected
         assert all(bool(each.promise) == (system == "shelf") for each in result.findings)
