@@ -54,7 +54,7 @@ def checkers() -> dict[str, RunChecker]:
 
 
 def opened(folder: Path) -> SealedRun:
-    return SealedRun("long", folder / SEALED, (0, 1))
+    return SealedRun("long", folder / SEALED)
 
 
 def judge(folder: Path, task: tuple[str, Part]) -> tuple[str, dict[str, Any]]:

@@ -16,20 +16,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import pyarrow as pa
 
 from framework.checking import runs, sealing
 from framework.checking.results import refuse_all
+from framework.checking.sealed_rows import sealed_rows
 from framework.checking.stored import Held, hold
 from framework.evidence.kinds import Evidence
 from framework.evidence.schemas import schema
 from framework.history.columns import OPERATIONS
 from framework.plugins.checker import DataFrame, SparkSession
-
-_FOLDER: Final = "regexp_extract(url_decode(replace(_metadata.file_path, '+', '%2B')), {}, 1)"
-"""Of a file its folder, without the first slash. Paths are URIs, in which a plus sign is itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,21 +64,7 @@ class Frames:
         return self._rows(f"*/{kind.kind}.[0-9]*.parquet", schema(kind))
 
     def _rows(self, pattern: str, columns: pa.Schema) -> DataFrame:
-        from pyspark.sql.functions import broadcast, expr
-        from pyspark.sql.pandas.types import from_arrow_schema
-
-        own = pa.schema([each for each in columns if each.name != "run"])
-        found = {path: run for at, run in self.sealed.items() for path in sorted(at.glob(pattern))}
-        if not found:
-            having = pa.schema([pa.field("run", pa.string()), *own])
-            return self.spark.createDataFrame([], from_arrow_schema(having))
-        read = self.spark.read.schema(from_arrow_schema(own)).parquet(*map(_literal, found))
-        folder = expr(_FOLDER.format("'^file:/+(.*)/[^/]+$'")).alias("folder")
-        named = {str(path.parent).lstrip("/"): run for path, run in found.items()}
-        names = pa.table({"folder": list(named), "run": list(named.values())})
-        rows = read.select(folder, *own.names)
-        both = rows.join(broadcast(self.spark.createDataFrame(names)), "folder")
-        return both.select("run", *own.names)
+        return sealed_rows(self.spark, self.sealed, pattern, columns)
 
 
 def frames(spark: SparkSession, paths: Iterable[Path]) -> Frames:
@@ -95,8 +78,3 @@ def frames(spark: SparkSession, paths: Iterable[Path]) -> Frames:
         spark=spark,
         sealed={each.sealed: each.info.run for each in held if isinstance(each, Held)},
     )
-
-
-def _literal(path: Path) -> str:
-    """A path none of whose characters is a pattern to Spark."""
-    return "".join(f"\\{each}" if each in "\\*?[]{}" else each for each in str(path))

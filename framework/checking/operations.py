@@ -1,13 +1,10 @@
-"""What checkers that judge by key, and not whole runs, are given of runs' operations.
+"""What checkers that judge by key are given of runs' operations.
 
-Spark cannot see what of a table of ours a query needs: rows come from tasks of Python's, and each
-of a long run goes through the JVM to the task that judges its key. So such a checker says which
-kinds of operations it looks at, and which columns: no others are read of a sealed run, nor handed
-to the JVM. A column that it did not name is not there, and asking for it is an error.
+Such a checker says which kinds of operations it looks at, and which columns: no others are read of
+a sealed run. A column that it did not name is not there, and asking for it is an error.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -28,11 +25,8 @@ def chosen_operations(
     tables: Tables, fs: Collection[str], columns: Sequence[str] = COLUMNS
 ) -> DataFrame:
     """Of `tables.operations` those of these kinds, with `run` and these columns."""
-    schema = _schema(columns)
-    if tables.operation_reads is None:
-        kinds = ", ".join(f"'{f}'" for f in fs)
-        return tables.operations.where(f"f in ({kinds})").select(*schema.names)
-    return tables.operation_reads.map(partial(_chosen, tuple(fs), tuple(columns)), schema)
+    kinds = ", ".join(f"'{f}'" for f in fs)
+    return tables.operations.where(f"f in ({kinds})").select("run", *columns)
 
 
 def judged_by_key(

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Final
@@ -38,22 +38,18 @@ _ALONE: Final = {"use_threads": False}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a run is: its folder, and the folder of its sealed form. `part`: of so many parts of
-    its operations, which."""
+    """Where a run is: its folder, and the folder of its sealed form."""
 
     run: str
     folder: str
     sealed: str
-    part: tuple[int, int] = (0, 1)
 
     def open(self) -> RunData:
         """Raises `UsageError` where it is not sealed, and is not what runs write."""
         if Path(self.sealed, MANIFEST).exists():
-            return SealedRun(self.run, Path(self.sealed), self.part)
+            return SealedRun(self.run, Path(self.sealed))
         # The machine that sealed it is another one.
-        whole = read_unsealed(self.run, self.folder)
-        first, end = _cut(len(whole.operations), self.part)
-        return replace(whole, operations=whole.operations.slice(first, end - first))
+        return read_unsealed(self.run, self.folder)
 
 
 @dataclass(frozen=True)
@@ -62,7 +58,6 @@ class SealedRun:
 
     run: str
     folder: Path
-    part: tuple[int, int] = (0, 1)
 
     @cached_property
     def plan(self) -> Mapping[str, Recorded]:
@@ -71,15 +66,13 @@ class SealedRun:
 
     @cached_property
     def operations(self) -> Table:
-        """Of this part."""
-        with pq.ParquetFile(self.folder / f"{OPERATIONS}.parquet") as file:
-            return file.read_row_groups(list(range(*_cut(file.num_row_groups, self.part))))
+        return _read(self.folder / f"{OPERATIONS}.parquet")
 
     def operation_rows(self) -> OperationRows:
         """The same, of which nothing is read yet: a row group at a time."""
         path = self.folder / f"{OPERATIONS}.parquet"
         with pq.ParquetFile(path) as file:
-            groups = range(*_cut(file.num_row_groups, self.part))
+            groups = range(file.num_row_groups)
             counts = [file.metadata.row_group(each).num_rows for each in groups]
         reads = [partial(_read_group, path, each) for each in groups]
         return OperationRows(list(map(Piece, counts, reads)))
@@ -99,12 +92,6 @@ class SealedRun:
     @cached_property
     def evidence(self) -> Mapping[str, Table]:
         return SealedEvidence(self.folder)
-
-
-def _cut(count: int, part: tuple[int, int]) -> tuple[int, int]:
-    """Where a part of so many things begins and ends."""
-    number, parts = part
-    return number * count // parts, (number + 1) * count // parts
 
 
 class SealedEvidence(Mapping[str, Table]):

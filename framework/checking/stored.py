@@ -1,26 +1,28 @@
-"""Many stored runs as one set of tables: Spark's workers are handed paths, and read.
+"""Many stored runs as one set of tables: Spark is handed paths, and reads.
 
-A task opens what its checkers look at, by kind, in the sealed form of a run
-(`sealing`); of what a run holds nothing goes through the driver, nor through Spark's own rows but
-where a checker shuffles it. Not by `spark.read`: one reader is enough for runs that are sealed and
-those that cannot be, what is wrong with one of them is an outcome of that one and no failed job,
-and a rule's tables are Arrow from the file to the rule.
+What checkers ask for as frames `spark.read` gives them, with schemas, of the sealed form of runs
+(`sealing`); what they judge run by run a task opens there, by kind, and Arrow is what comes from
+the file to the rule. Of what a run holds nothing goes through the driver. A run that is malformed
+is not sealed: it is an outcome of that one, and no failed job.
 """
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from typing import Final, Protocol
 
 import pyarrow as pa
 
+from framework.checking import sealing
 from framework.checking.cuts import parts_for
 from framework.checking.elsewhere import are_here, within_reach
-from framework.checking.reading import Place, cited_rows
+from framework.checking.reading import Place, cited_rows, rows_of
 from framework.checking.runs import FAULTS, NEMESIS, read_run
+from framework.checking.sealed_rows import PROCESS_TEXT, sealed_rows
 from framework.checking.sealing import (
     SEALED,
     Manifest,
@@ -36,14 +38,13 @@ from framework.checking.sealing import (
 from framework.checking.shares import Share
 from framework.checking.workers import by_reference_counts, settle_in
 from framework.errors import UsageError
-from framework.history.assemble import process_texts
 from framework.history.columns import OPERATIONS
 from framework.history.pairing import Operation
 from framework.history.reader import operations_of
 from framework.plugins.checker import DataFrame, RunData, RunInfo, SparkSession, Table, Tables
 
 PART_ROWS: Final = 1 << 20
-"""Operations that a task reads; a run with more is read by several."""
+"""Operations of a run that a task may be given to judge; more are given to several."""
 _TASKS_PER_CORE: Final = 16
 _MOST_SHARES: Final = 4
 """Of one run's evidence; each has files of its own, which are read by all."""
@@ -70,10 +71,10 @@ class Held:
         rows = sum(sum(each.values()) for each in self.manifest.counts.evidence.values())
         return parts_for(rows)
 
-    def parts(self) -> list[Place]:
-        """The parts of its operations."""
-        count = max(1, -(-self.manifest.counts.rows // PART_ROWS))
-        return [replace(self.place, part=(part, count)) for part in range(count)]
+    @property
+    def operation_parts(self) -> int:
+        """So many tasks are to judge its operations, where one should not judge all."""
+        return max(1, -(-self.manifest.counts.rows // PART_ROWS))
 
 
 def hold(
@@ -256,20 +257,40 @@ class Runs:
 
 def tables(spark: SparkSession, runs: Sequence[Held]) -> Tables:
     """What checkers read, for all runs together. Nothing is computed yet."""
-    reached = within_reach(
-        spark, [*(run.place for run in runs), *(part for run in runs for part in run.parts())]
-    )
-    places, of_parts = reached[: len(runs)], Runs(spark, reached[len(runs) :])
+    places = within_reach(spark, [run.place for run in runs])
+    each = Runs(spark, places)
+    sealed = {run.sealed: run.info.run for run in runs}
+    seen = all(isinstance(place, Place) for place in places)
+
+    def rows(name: str, columns: pa.Schema) -> DataFrame:
+        if seen:
+            return sealed_rows(spark, sealed, f"{name}.parquet", columns)
+        return each.map(partial(_rows, name), columns)
+
     return Tables(
         spark=spark,
         runs=[run.info for run in runs],
-        operations=of_parts.map(operation_rows, OPERATIONS),
-        nemesis=Runs(spark, places).map(nemesis_rows, NEMESIS),
-        faults=Runs(spark, places).map(fault_rows, FAULTS),
-        each=Runs(spark, places),
-        operation_reads=of_parts,
-        operation_parts=max((len(run.parts()) for run in runs), default=1),
+        operations=_with_texts(rows(sealing.OPERATIONS, OPERATIONS)),
+        nemesis=rows(sealing.NEMESIS, NEMESIS),
+        faults=rows(sealing.FAULTS, FAULTS),
+        each=each,
+        operation_parts=max((run.operation_parts for run in runs), default=1),
     )
+
+
+def _with_texts(operations: DataFrame) -> DataFrame:
+    """Operations whose processes are plain texts."""
+    from pyspark.sql.functions import expr
+
+    return operations.withColumn("process", expr(PROCESS_TEXT))
+
+
+def _rows(name: str, run: RunData) -> Iterator[Table]:
+    """Of a run that was sent to the worker; operations a row group at a time."""
+    if name == sealing.OPERATIONS:
+        yield from (of_run(run, piece.read(None)) for piece in rows_of(run).pieces)
+    else:
+        yield of_run(run, getattr(run, name))
 
 
 def cited_among(
@@ -293,33 +314,24 @@ def cited_among(
 
 @contextmanager
 def spread(spark: SparkSession, runs: Sequence[Held]) -> Iterator[None]:
-    """What is shuffled meanwhile has as many partitions as the operations of so many runs need."""
-    before = spark.conf.get(_PARTITIONS_CONF)
+    """Frames of these runs are computed meanwhile: what is shuffled has as many partitions as so
+    many operations need, and rows are read by columns, which takes compiled plans."""
     rows = sum(run.manifest.counts.rows for run in runs)
-    spark.conf.set(_PARTITIONS_CONF, str(max(int(before), -(-rows // _PARTITION_ROWS))))
+    partitions = max(int(spark.conf.get(_PARTITIONS_CONF)), -(-rows // _PARTITION_ROWS))
+    wanted = {_PARTITIONS_CONF: str(partitions), _COMPILED_CONF: "true"} if runs else {}
+    before = {name: spark.conf.get(name) for name in wanted}
+    for name, value in wanted.items():
+        spark.conf.set(name, value)
     try:
         yield
     finally:
-        spark.conf.set(_PARTITIONS_CONF, before)
+        for name, value in before.items():
+            spark.conf.set(name, value)
 
 
 _PARTITIONS_CONF: Final = "spark.sql.shuffle.partitions"
+_COMPILED_CONF: Final = "spark.sql.codegen.wholeStage"
 _PARTITION_ROWS: Final = 1 << 18
-
-
-def operation_rows(run: RunData) -> Iterator[Table]:
-    """Rows of `Tables.operations`."""
-    yield of_run(run, process_texts(run.operations))
-
-
-def nemesis_rows(run: RunData) -> Iterator[Table]:
-    """Rows of `Tables.nemesis`."""
-    yield of_run(run, run.nemesis)
-
-
-def fault_rows(run: RunData) -> Iterator[Table]:
-    """Rows of `Tables.faults`."""
-    yield of_run(run, run.faults)
 
 
 def of_run(run: RunData, table: Table) -> Table:

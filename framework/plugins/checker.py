@@ -187,12 +187,8 @@ class Tables:
     faults: DataFrame
     each: EachRun
     """The same, and the typed evidence, run by run."""
-    operation_reads: EachRun | None = None
-    """From where `operations` come, a part of a run at a time, for checkers that need some of them
-    (`framework.checking.operations`); None: they are in memory."""
     operation_parts: int = 1
-    """So many tasks read the operations of the longest run. With more than one, no task should have
-    to judge all of them."""
+    """With more than one, no task should have to judge all operations of the longest run."""
 
 
 class Checker(Protocol):

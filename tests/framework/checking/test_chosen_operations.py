@@ -1,15 +1,11 @@
 """Checkers that judge by key have those columns and kinds of operations read that they look at."""
 
-import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
@@ -25,38 +21,14 @@ from checkers.topic_linearizability import TopicLinearizability
 from framework.checking import operations
 from framework.checking.operations import chosen_operations
 from framework.checking.runs import FAULTS, read_run
-from framework.checking.stored import Held, hold, operation_rows, tables
+from framework.checking.stored import Held, hold, of_run, tables
+from framework.history.assemble import process_texts
 from framework.history.columns import OPERATIONS
-from framework.plugins.checker import DataFrame, EachRun, RunData, Table, Tables
+from framework.plugins.checker import DataFrame, RunData, Table, Tables
 
 register_pickle_by_value(sys.modules[__name__])
 
 ALL = set(OPERATIONS.names) - {"run"}
-
-
-@dataclass(frozen=True, slots=True)
-class Noting:
-    """Runs whose tasks note in a file which columns they read, and how many rows they hand on."""
-
-    runs: EachRun
-    notes: Path
-
-    def map(self, make: Callable[[RunData], Iterable[Table]], schema: pa.Schema) -> DataFrame:
-        return self.runs.map(partial(noting, make, str(self.notes)), schema)
-
-    def told(self) -> tuple[set[str], int]:
-        notes = [json.loads(line) for line in self.notes.read_text().splitlines()]
-        columns = {name for note in notes for name in note["columns"]}
-        return columns, sum(note["rows"] for note in notes)
-
-
-def noting(make: Callable[[RunData], Iterable[Table]], notes: str, run: RunData) -> Iterator[Table]:
-    with columns_read() as columns:
-        made = list(make(run))
-    with Path(notes).open("a") as file:
-        note = {"columns": sorted(columns), "rows": sum(map(len, made))}
-        file.write(json.dumps(note) + "\n")
-    yield from made
 
 
 @contextmanager
@@ -87,23 +59,38 @@ def held(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Held:
 
 
 def formerly(tables: Tables, fs: Iterable[str], columns: object = None) -> DataFrame:
-    """All of all operations, of which the JVM takes those that are looked at."""
-    return tables.operations.where(f"f in {tuple(fs)}")
+    """Rows that tasks of Python's make, of which the JVM cannot see what is looked at."""
+    return tables.each.map(every, OPERATIONS).where(f"f in {tuple(fs)}")
+
+
+def every(run: RunData) -> Iterator[Table]:
+    yield of_run(run, run.operations)
+
+
+def read_by_spark(frame: DataFrame) -> tuple[set[str], set[str]]:
+    """Columns of operations that its plan reads of files, and the kinds by which row groups are
+    left out."""
+    for name in ("maxMetadataStringLength", "debug.maxToStringFields"):
+        frame.sparkSession.conf.set(f"spark.sql.{name}", 10_000)
+    plan = str(frame._jdf.queryExecution().executedPlan().toString())
+    scan = next((line for line in plan.splitlines() if "operations.parquet" in line), "")
+    columns = re.findall(r"(\w+):", "".join(re.findall("ReadSchema: struct<(.*?)>", scan)))
+    kinds = "".join(re.findall(r"In\(f, \[(.*?)\]\)", scan))
+    return set(columns), {each.strip() for each in kinds.split(",") if each}
 
 
 @pytest.mark.parametrize("planted", [False, True])
 @pytest.mark.parametrize(
     ("checker", "module", "fs", "columns"),
     [
-        (TopicLinearizability(), operations, KAFKA_TOPICS.fs, set(COLUMNS)),
-        (RegisterLinearizability(), operations, REGISTER.fs, {"f"}),
+        (TopicLinearizability(), operations, KAFKA_TOPICS.fs, {*COLUMNS, "f", "key"}),
+        (RegisterLinearizability(), operations, REGISTER.fs, {*COLUMNS, "f", "key"}),
         (KafkaLog(), kafka_log, LOOKED_AT, ALL),
     ],
-    ids=["topics", "nothing of the kind", "log"],
+    ids=["topics", "registers", "log"],
 )
 def test_what_a_checker_looks_at_is_read_and_no_more(
     spark: Any,
-    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     held: Held,
     checker: Any,
@@ -112,21 +99,11 @@ def test_what_a_checker_looks_at_is_read_and_no_more(
     columns: set[str],
     planted: bool,
 ) -> None:
+    """Of a long run: by Spark, which sees from the files where none of it is."""
     if planted:
         monkeypatch.setattr(module, "chosen_operations", formerly)
-    stored = tables(spark, [held])
-    assert stored.operation_reads is not None
-    noted = Noting(stored.operation_reads, tmp_path / "notes")
-    frame = noted.map(operation_rows, OPERATIONS)
-    long = replace(stored, operations=frame, operation_reads=noted)
-    checker.check(long).collect()
-    there = held.manifest.counts.operations
-    wanted = sum(there.get(f, 0) for f in fs)
-    assert 0 <= wanted < sum(there.values()) / 2
-    read, rows = noted.told()
-    assert (rows > wanted) is planted
-    assert (read > columns) is (planted and columns != ALL)
-    assert planted or (read, rows) == (columns, wanted)
+    read = read_by_spark(checker.check(tables(spark, [held])))
+    assert (read == (columns, set(fs))) is not planted
 
 
 @pytest.mark.parametrize(
@@ -161,15 +138,13 @@ def told(outcomes: Table) -> list[dict[str, Any]]:
 
 
 def test_what_is_chosen_is_what_there_is(spark: Any, held: Held) -> None:
-    """Of files, and of a table in memory."""
-    stored = tables(spark, [held])
     fs, columns = ("create", "metadata"), ("index", "process", "value")
-    every = stored.operations.toArrow()
-    expected = every.filter(pc.field("f").isin(fs)).select(["run", *columns]).sort_by("index")
-    assert 0 < len(expected) < len(every)
-    for given in (stored, replace(stored, operation_reads=None)):
-        found = chosen_operations(given, fs, columns).toArrow()
-        assert found.sort_by("index").equals(expected)
+    run = held.place.open()
+    there = process_texts(of_run(run, run.operations)).select(OPERATIONS.names)
+    expected = there.filter(pc.field("f").isin(fs)).select(["run", *columns]).sort_by("index")
+    assert 0 < len(expected) < len(there)
+    found = chosen_operations(tables(spark, [held]), fs, columns).toArrow().sort_by("index")
+    assert found.to_pylist() == expected.to_pylist()
 
 
 def test_a_column_that_was_not_asked_for_is_not_there(spark: Any, held: Held) -> None:

@@ -198,8 +198,7 @@ def test_operations_are_read_by_column_too(run: Path, monkeypatch: pytest.Monkey
     assert list(rows) == operations_of(sealed.operations)
     assert rows.at([5, 1]) == [operations_of(sealed.operations)[at] for at in (5, 1)]
     assert list(rows_of(read_unsealed("n/a", str(run)))) == list(rows)
-    halves = [SealedRun("n/a", run / SEALED, (part, 2)) for part in range(2)]
-    assert [list(rows_of(each)) for each in halves] == [rows[:4], rows[4:]]
+    assert [*rows[:4], *rows[4:]] == list(rows)
 
 
 def test_it_says_how_much_there_is_and_what_was_forgiven(run: Path) -> None:
@@ -394,8 +393,6 @@ def test_where_it_was_not_sealed_its_files_are_read(tmp_path: Path) -> None:
     place = Place(run="r", folder=str(folder), sealed=str(tmp_path / "gone"))
     found = place.open()
     assert (found.run, len(found.operations)) == ("r", CALLS - 1)
-    parts = [replace(place, part=(part, 4)).open().operations for part in range(4)]
-    assert pa.concat_tables(parts).equals(found.operations)
 
 
 def test_kinds_that_nobody_looks_at_are_not_read(
@@ -418,14 +415,14 @@ def test_kinds_that_nobody_looks_at_are_not_read(
     ]
 
 
-def test_a_large_run_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_run_is_rows_by_the_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sealing, "_ROWS", 2)
     folder = make_run(tmp_path / "n" / "a")
     seal(folder, tmp_path)
-    parts = [SealedRun("n/a", folder / SEALED, (part, 2)).operations for part in range(2)]
-    assert [len(part) for part in parts] == [2, 4]
-    whole = SealedRun("n/a", folder / SEALED).operations
-    assert pa.concat_tables(parts).equals(whole)
+    run = SealedRun("n/a", folder / SEALED)
+    pieces = [piece.read(None) for piece in run.operation_rows().pieces]
+    assert [len(each) for each in pieces] == [2, 2, 2]
+    assert pa.concat_tables(pieces).equals(run.operations)
 
 
 def test_operations_are_found_by_their_indices(run: Path) -> None:
@@ -463,18 +460,24 @@ def test_many_operations_are_shuffled_into_many_partitions(rows: int, partitions
     info = RunInfo(run="r", path="p", plan=PLAN)
     held = Held(info=info, sealed=Path("s"), manifest=manifest)
     spark = SimpleNamespace(conf=conf)
+    before = dict(conf.values)
     with pytest.raises(KeyError), spread(spark, [held]):
-        assert conf.values == {"spark.sql.shuffle.partitions": partitions}
+        assert conf.values == {
+            "spark.sql.shuffle.partitions": partitions,
+            "spark.sql.codegen.wholeStage": "true",
+        }
         raise KeyError
-    assert conf.values == {"spark.sql.shuffle.partitions": "2"}
-    assert [part.part for part in held.parts()] == [
-        (part, max(1, rows >> 20)) for part in range(max(1, rows >> 20))
-    ]
+    with spread(spark, []):
+        assert conf.values == before
+    assert held.operation_parts == max(1, rows >> 20)
 
 
 class RuntimeConf:
     def __init__(self) -> None:
-        self.values = {"spark.sql.shuffle.partitions": "2"}
+        self.values = {
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.codegen.wholeStage": "false",
+        }
 
     def get(self, name: str) -> str:
         return self.values[name]
