@@ -3,25 +3,21 @@
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from itertools import chain
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any, Final, TypeAlias
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from framework.checking.asked import Asked, Asking
-from framework.checking.assignments import Assigning, Assignment
 from framework.checking.clauses import clauses_of
 from framework.checking.contracts import contracts_of
-from framework.checking.elsewhere import within_reach
+from framework.checking.gathering import Gathered, dealt_out, gathered
 from framework.checking.judged import judged_as, named_by
-from framework.checking.keyed import BUDGET_CONF, FAILED, budget_s, reason
-from framework.checking.one_job import Delivered, Framed, judged_in_one_job, unknown_rows
+from framework.checking.keyed import BUDGET_CONF, FAILED, budget_s
+from framework.checking.one_job import judged_in_one_job
 from framework.checking.outcomes_table import FOLDER as OUTCOMES_FOLDER
 from framework.checking.outcomes_table import write_outcomes
 from framework.checking.promised import attributed, judged_rows, promises_of, said_of
@@ -37,7 +33,7 @@ from framework.checking.results import (
     write_verdict,
 )
 from framework.checking.runs import StoredRun, checkers_of, read_run, read_runs
-from framework.checking.stored import Held, cited_among, hold, spread, tables
+from framework.checking.stored import Held, cited_among, hold
 from framework.history.pairing import Operation
 from framework.history.reader import operations_of
 from framework.plugins.checker import SparkSession, Table
@@ -85,8 +81,8 @@ def warm_up_checkers(spark: SparkSession, folder: Path, checkers: Sequence[str])
 def _practise(spark: SparkSession, asked: Asked) -> None:
     """Whichever worker is given which checkers in the end, it has seen them all: each core judges
     the run by all of them, at the same time, behind a check as it will be."""
-    deque(_as_they_come(spark, [asked]), maxlen=0)
-    every, _ = _dealt_out(spark, [asked], 1)
+    deque(gathered(spark, [asked]), maxlen=0)
+    every, _ = dealt_out(spark, [asked], 1)
     deque(judged_in_one_job(spark, every * spark.sparkContext.defaultParallelism), maxlen=0)
 
 
@@ -131,7 +127,7 @@ def check_each(
         else:
             asked.append(asking.of(number, run, found, names))
     began = monotonic()
-    for some in _as_they_come(spark, asked):
+    for some in gathered(spark, asked):
         took = {"read_s": round(read_s, 3), "check_s": round(monotonic() - began, 3)}
         for each, result in zip(some, _results(spark, some, took), strict=True):
             yield each.asked.number, _kept(finish(result) if finish else result)
@@ -140,80 +136,8 @@ def check_each(
 # --- what comes of them -------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Judged:
-    """What there is of a run so far. left: how much is still to come of tasks."""
-
-    asked: Asked
-    left: int = 0
-    outcomes: list[Table] = field(default_factory=list)
-    cited: list[Table] = field(default_factory=list)
-
-    def add(self, came: Delivered) -> None:
-        self.left -= came.units
-        self.outcomes.append(came.outcomes)
-        self.cited.append(came.cited)
-
-
-def _as_they_come(spark: SparkSession, asked: Sequence[Asked]) -> Iterator[list[_Judged]]:
-    """Some runs at a time, of which all is there."""
-    waiting = {each.number: _Judged(each) for each in asked}
-    cores = spark.sparkContext.defaultParallelism // max(1, len(asked))
-    assignments, framed = _dealt_out(spark, asked, cores)
-    for each in assignments:
-        waiting[each.number].left += len(each.names)
-    early = waiting.keys() - {each.number for own in framed.values() for each in own}
-    frames, broken = _frames(spark, framed)
-    runs = {each.run.info.run: each.number for each in asked}
-    with spread(spark, [each.held for own in framed.values() for each in own]):
-        for came in chain(broken, judged_in_one_job(spark, assignments, frames)):
-            if isinstance(came, Delivered):
-                waiting[came.number].add(came)
-                if came.number in early and not waiting[came.number].left:
-                    yield [waiting.pop(came.number)]
-            else:
-                for run, rows in _by_run(came).items():
-                    waiting[runs[run]].outcomes.append(rows)
-    if waiting:
-        yield list(waiting.values())
-
-
-def _dealt_out(
-    spark: SparkSession, asked: Sequence[Asked], cores: int
-) -> tuple[list[Assignment], dict[tuple[str, int], list[Asked]]]:
-    """What tasks do, and by checker, and its options, the runs of which it wants a frame."""
-    assigning = Assigning(cores, budget_s(spark))
-    assignments: list[Assignment] = []
-    framed: dict[tuple[str, int], list[Asked]] = {}
-    places = within_reach(spark, [each.held.place for each in asked])
-    for each, place in zip(asked, places, strict=True):
-        tasks, others = assigning.split(each.held, each.plugins)
-        run = each.run.info.run
-        assignments += [
-            Assignment(number=each.number, run=run, place=place, judges=judges) for judges in tasks
-        ]
-        for name, checker in others.items():
-            framed.setdefault((name, id(checker)), []).append(each)
-    return assignments, framed
-
-
-def _frames(
-    spark: SparkSession, framed: Mapping[tuple[str, int], Sequence[Asked]]
-) -> tuple[list[Framed], list[Table]]:
-    """And what is UNKNOWN by checkers that cannot even say what they want."""
-    frames, broken = [], []
-    for (name, _), own in framed.items():
-        runs = [each.run.info.run for each in own]
-        try:
-            frame = own[0].plugins[name].check(tables(spark, [each.held for each in own]))
-            frames.append(Framed(name=name, runs=runs, frame=frame))
-        except Exception as error:
-            broken.append(unknown_rows([name], runs, reason(error)))
-    return frames, broken
-
-
 def _results(
-    spark: SparkSession, some: Sequence[_Judged], timings: Mapping[str, float]
+    spark: SparkSession, some: Sequence[Gathered], timings: Mapping[str, float]
 ) -> Iterator[RunResult]:
     """Of runs of which all is there. What findings of frames name is read once more, by tasks."""
     judged = [_verdicts(each) for each in some]
@@ -260,7 +184,7 @@ def _result(
     )
 
 
-def _verdicts(found: _Judged) -> list[CheckerResult]:
+def _verdicts(found: Gathered) -> list[CheckerResult]:
     """What each checker says of one run."""
     asked, of_checker = found.asked, dict[str, list[Row]]()
     for table in found.outcomes:
@@ -279,18 +203,6 @@ def _verdicts(found: _Judged) -> list[CheckerResult]:
         result = checker_result(name, plugin.summary, made, contracts, options, clauses)
         judged.append(attributed(result, clauses, said))
     return judged
-
-
-def _by_run(rows: pa.Table) -> dict[str, pa.Table]:
-    """Run -> its rows."""
-    ordered = rows.sort_by("run")
-    counted = pc.value_counts(ordered.column("run"))
-    ends = np.cumsum(counted.field("counts").to_numpy()).tolist()
-    names = counted.field("values").to_pylist()
-    return {
-        name: ordered.slice(begin, end - begin)
-        for name, begin, end in zip(names, [0, *ends], ends, strict=False)
-    }
 
 
 def _judged_as(spark: SparkSession, asked: Asked, judged: Sequence[CheckerResult]) -> str:

@@ -14,6 +14,7 @@ from rich.console import Console
 from framework.checking import engine
 from framework.checking.asked import Asked
 from framework.checking.findings import finding, weighed
+from framework.checking.gathering import Gathered
 from framework.checking.keyed import OUTCOME_ARROW, outcome_row
 from framework.checking.promised import CUT, attributed, judged_rows, promises_of, said_of
 from framework.checking.results import CheckerResult, checker_result, result_of, verdict_document
@@ -203,6 +204,6 @@ def test_runs_are_judged_by_what_their_system_promises(
         asked = Asked(
             number=0, run=held, held=held, wanted={"c": ""}, plugins={"c": checker}, broken={}
         )
-        (result,) = engine._verdicts(engine._Judged(asked, outcomes=[rows]))
+        (result,) = engine._verdicts(Gathered(asked, outcomes=[rows]))
         assert {each.clause for each in result.findings} == expected
         assert all(bool(each.promise) == (system == "shelf") for each in result.findings)
