@@ -23,6 +23,7 @@ from framework.checking.reading import cited_rows
 from framework.checking.results import operations_named
 from framework.checking.stored import of_run
 from framework.checking.workers import settle_in
+from framework.errors import EngineError
 from framework.history.columns import OPERATIONS
 from framework.plugins.checker import DataFrame, SparkSession, Table
 from framework.verdict import Verdict
@@ -143,6 +144,8 @@ def _done(
         for place, came in handed_over(spark, job):
             del left[place]
             yield came
+        if left:  # Spark does not fail a job whose accumulators it cannot update
+            raise EngineError(f"the outcomes of {len(left)} tasks did not arrive")
         yield from rows if frames else ()
 
 

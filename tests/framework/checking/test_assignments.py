@@ -1,5 +1,6 @@
 """Which tasks there are, and by which checkers each judges a run."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -7,6 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from framework.checking.assignments import SHORT_ROWS, Assigning, Assignment, ByItself
 from framework.checking.keyed import OUTCOME_ARROW
@@ -137,3 +140,28 @@ def test_an_assignment_apart_is_one_for_each_checker() -> None:
     apart = whole.apart()
     assert [(each.number, each.names) for each in apart] == [(3, ["a"]), (3, ["b"]), (3, ["z"])]
     assert apart[0].judges == [Shares(["a"], 2)]
+
+
+REAL = {name: registry.load("checkers", name) for name in registry.names("checkers")}
+
+
+@given(
+    names=st.sets(st.sampled_from(sorted(REAL))),
+    cores=st.integers(0, 9),
+    parts=st.sampled_from([1, 1, 3, 8]),
+    rows=st.sampled_from([0, 100, SHORT_ROWS, 10 * SHORT_ROWS]),
+)
+def test_every_checker_judges_all_of_a_run_once(
+    names: set[str], cores: int, parts: int, rows: int
+) -> None:
+    tasks, framed = Assigning(cores, 1.0).split(held(rows, parts), {n: REAL[n] for n in names})
+    judged = Counter(name for own in tasks for judge in own for name in judge.names)
+    for name in names:
+        check = getattr(REAL[name], "check_run", None)
+        if check is None:
+            assert (judged[name], name in framed) == (
+                (0, True) if rows > SHORT_ROWS else (1, False)
+            )
+        else:
+            assert judged[name] == (parts if check.can_be_cut else 1) and name not in framed
+    assert all(tasks) and judged.keys() | framed.keys() == names

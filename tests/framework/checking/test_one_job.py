@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.cloudpickle import register_pickle_by_value
 
+from framework.checking import handed_over as handing
 from framework.checking import one_job
 from framework.checking.assignments import Assignment
 from framework.checking.handed_over import HandOver, handed_over
@@ -199,6 +200,23 @@ def test_a_session_that_has_ended_is_asked_no_more(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(one_job, "_done", done)
     found = said(judged_in_one_job(Ended(), asked(map(str, range(9)), ["a"])))
     assert set(found) == set(map(str, range(9))) and calls == [9]
+
+
+def test_what_does_not_arrive_is_missed(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job whose outcomes are lost on their way has not failed."""
+    real = handing._Extended.addInPlace
+
+    def loses(own: Any, value: Any, more: list[Any]) -> Any:
+        return real(
+            own, value, [each for each in more if each[1].outcomes["run"][0].as_py() != "b"]
+        )
+
+    monkeypatch.setattr(handing._Extended, "addInPlace", loses)
+    assert said(judged_in_one_job(spark, asked("abc", ["fine"]))) == {
+        "a": {"fine": "VALID"},
+        "b": {"fine": "the checker failed: EngineError: the outcomes of 1 tasks did not arrive"},
+        "c": {"fine": "VALID"},
+    }
 
 
 def test_a_frame_that_fails_stops_nobody_else(spark: Any) -> None:
