@@ -201,7 +201,7 @@ class _News:
 
     def add(self, verdict: Verdict) -> None:
         self._verdicts[verdict] += 1
-        if monotonic() >= self._next:
+        if self._runs > 1 and monotonic() >= self._next:
             counts = {each.value: self._verdicts[each] for each in Verdict if self._verdicts[each]}
             said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
             _say(f"{self._verdicts.total()} of {self._runs} runs are judged: {said}")

@@ -79,3 +79,7 @@ def test_it_says_now_and_then_how_far_it_is(
     now[0] = 122
     news.add(Verdict.VALID)
     assert "4 of 4 runs are judged: 3 VALID, 1 INVALID" in capsys.readouterr().err
+    alone = checking._News(1)
+    now[0] = 200
+    alone.add(Verdict.VALID)
+    assert capsys.readouterr().err == ""
