@@ -93,11 +93,7 @@ class Assigning:
         return self._by_several(held, batches, alone), framed
 
     def _by_one_task(self, batches: Mapping[Batch, Members], alone: Members) -> Sequence[Judge]:
-        asked = tuple(
-            sorted(
-                (name, id(each)) for own in [*batches.values(), alone] for name, each in own.items()
-            )
-        )
+        asked = tuple(id(each) for own in [*batches.values(), alone] for each in own.values())
         if asked not in self._alike:
             self._alike[asked] = [
                 *(judge for batch, own in batches.items() for judge in batch.judges(own, 1)),

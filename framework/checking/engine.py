@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 
@@ -25,6 +25,7 @@ from framework.checking.results import (
     VERDICT_FILE,
     CheckerResult,
     RunResult,
+    by_checker,
     checker_result,
     failed_result,
     refuse_all,
@@ -38,7 +39,6 @@ from framework.history.pairing import Operation
 from framework.history.reader import operations_of
 from framework.plugins.checker import SparkSession, Table
 
-Row = Mapping[str, Any]
 WHOLE: Final = "whole-run"
 """The name under which a run is UNKNOWN that the framework's own failure cut short."""
 Finish: TypeAlias = Callable[[RunResult], RunResult]
@@ -186,10 +186,7 @@ def _result(
 
 def _verdicts(found: Gathered) -> list[CheckerResult]:
     """What each checker says of one run."""
-    asked, of_checker = found.asked, dict[str, list[Row]]()
-    for table in found.outcomes:
-        for row in table.to_pylist():
-            of_checker.setdefault(row["checker"], []).append(row)
+    asked, of_checker = found.asked, by_checker(found.outcomes)
     judged = []
     promises = promises_of(asked.held.info.plan)
     for name, options in asked.wanted.items():

@@ -14,7 +14,7 @@ from framework.checking.elsewhere import within_reach
 from framework.checking.keyed import budget_s, reason
 from framework.checking.one_job import Delivered, Framed, judged_in_one_job, unknown_rows
 from framework.checking.stored import spread, tables
-from framework.plugins.checker import SparkSession, Table
+from framework.plugins.checker import SparkSession, Table, Tables
 
 
 @dataclass(slots=True)
@@ -80,10 +80,14 @@ def _frames(
 ) -> tuple[list[Framed], list[Table]]:
     """And what is UNKNOWN by checkers that cannot even say what they want."""
     frames, broken = [], []
+    made: dict[tuple[int, ...], Tables] = {}
     for (name, _), own in framed.items():
         runs = [each.run.info.run for each in own]
+        numbers = tuple(each.number for each in own)
         try:
-            frame = own[0].plugins[name].check(tables(spark, [each.held for each in own]))
+            if numbers not in made:
+                made[numbers] = tables(spark, [each.held for each in own])
+            frame = own[0].plugins[name].check(made[numbers])
             frames.append(Framed(name=name, runs=runs, frame=frame))
         except Exception as error:
             broken.append(unknown_rows([name], runs, reason(error)))

@@ -174,7 +174,12 @@ def _outcome(kernel: Callable[[T], "Judged"], prepared: T) -> "Judged":
 
 def failed(error: Exception) -> "Outcome":
     """Of what could not be judged."""
-    return Outcome(verdict=Verdict.UNKNOWN, seen=0, note=note_of(error))
+    return unknown(note_of(error))
+
+
+def unknown(note: str) -> "Outcome":
+    """Of what could not be judged, and why."""
+    return Outcome(verdict=Verdict.UNKNOWN, seen=0, note=note)
 
 
 def budget_s(spark: SparkSession) -> float:

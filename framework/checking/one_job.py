@@ -18,17 +18,15 @@ import pyarrow as pa
 
 from framework.checking.assignments import Assignment
 from framework.checking.handed_over import HandOver, handed_over
-from framework.checking.keyed import OUTCOME_ARROW, Outcome, note_of, outcome_row, reason
+from framework.checking.keyed import OUTCOME_ARROW, note_of, outcome_row, reason, unknown
 from framework.checking.reading import cited_rows
 from framework.checking.results import operations_named
 from framework.checking.stored import of_run
-from framework.checking.workers import settle_in
+from framework.checking.workers import numbered
 from framework.errors import EngineError
 from framework.history.columns import OPERATIONS
 from framework.plugins.checker import DataFrame, SparkSession, Table
-from framework.verdict import Verdict
 
-_TASKS_PER_CORE: Final = 16
 _MOST_RUNS: Final = 8
 """Of one task: so many are judged again where a check is interrupted."""
 _MOST_FAILURES: Final = 64
@@ -122,8 +120,7 @@ def _failed(assignment: Assignment, why: Exception) -> Delivered:
 
 
 def unknown_rows(names: Iterable[str], runs: Iterable[str], note: str) -> Table:
-    unknown = Outcome(verdict=Verdict.UNKNOWN, seen=0, note=note)
-    made = [outcome_row(run, name, "", unknown) for run in runs for name in set(names)]
+    made = [outcome_row(run, name, "", unknown(note)) for run in runs for name in set(names)]
     return pa.Table.from_pylist(made, OUTCOME_ARROW)
 
 
@@ -151,21 +148,14 @@ def _done(
 
 def _frame(spark: SparkSession, left: dict[int, Assignment], hand_over: HandOver) -> DataFrame:
     """Without rows: what its tasks do is handed over."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
     assignments = list(left.values())
 
-    def done(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        settle_in()
-        for batch in batches:
-            for place in batch.column(0).to_pylist():
-                hand_over([(place, delivered(assignments[place]))])
-        yield from ()
+    def done(place: int) -> Sequence[pa.RecordBatch]:
+        hand_over([(place, delivered(assignments[place]))])
+        return ()
 
-    cores, count = spark.sparkContext.defaultParallelism, len(assignments)
-    tasks = min(count, max(_TASKS_PER_CORE * cores, -(-count // _MOST_RUNS)))
-    numbers = spark.range(0, count, 1, tasks)
-    return numbers.mapInArrow(done, from_arrow_schema(OUTCOME_ARROW))
+    count = len(assignments)
+    return numbered(spark, count, done, OUTCOME_ARROW, tasks=-(-count // _MOST_RUNS))
 
 
 def delivered(assignment: Assignment) -> Delivered:

@@ -302,16 +302,22 @@ def _findings(rows: Iterable[Mapping[str, Any]], contracts: Sequence[str]) -> li
     return sorted(found, key=_place)
 
 
+def by_checker(outcomes: Iterable[pa.Table]) -> dict[str, list[Mapping[str, Any]]]:
+    """Checker -> its rows."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for table in outcomes:
+        for row in table.to_pylist():
+            found.setdefault(row["checker"], []).append(row)
+    return found
+
+
 def operations_named(outcomes: Iterable[pa.Table]) -> set[int]:
     """The indices of operations that those findings name in these outcomes of one run that are
     kept."""
-    by_checker: dict[str, list[Mapping[str, Any]]] = {}
-    for table in outcomes:
-        for row in table.filter(~pc.field("findings").isin(NO_FINDINGS)).to_pylist():
-            by_checker.setdefault(row["checker"], []).append(row)
+    found = (each.filter(~pc.field("findings").isin(NO_FINDINGS)) for each in outcomes)
     return {
         index
-        for rows in by_checker.values()
+        for rows in by_checker(found).values()
         for each in _findings(rows, ())[:MAX_FINDINGS]
         for index in each.operations
     }

@@ -36,7 +36,7 @@ from framework.checking.sealing import (
     write_history,
 )
 from framework.checking.shares import Share
-from framework.checking.workers import by_reference_counts, settle_in
+from framework.checking.workers import by_reference_counts, numbered
 from framework.errors import UsageError
 from framework.history.columns import OPERATIONS
 from framework.history.pairing import Operation
@@ -45,7 +45,6 @@ from framework.plugins.checker import DataFrame, RunData, RunInfo, SparkSession,
 
 PART_ROWS: Final = 1 << 20
 """Operations of a run that a task may be given to judge; more are given to several."""
-_TASKS_PER_CORE: Final = 16
 _MOST_SHARES: Final = 4
 """Of one run's evidence; each has files of its own, which are read by all."""
 
@@ -204,22 +203,17 @@ def _done(spark: SparkSession, kept: Sequence[_Task | _Look]) -> list[_Said]:
     if not kept:
         return []
 
-    def sealed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        settle_in()
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                said = kept[number].done()
-                columns = [[number], [said.what], [said.wrong]]
-                yield pa.RecordBatch.from_arrays(list(map(pa.array, columns)), _SAID)
+    def done(number: int) -> Iterator[pa.RecordBatch]:
+        said = kept[number].done()
+        row = {"number": number, "what": said.what, "wrong": said.wrong}
+        yield pa.RecordBatch.from_pylist([row], _SAID)
 
-    count = min(len(kept), _TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
-    numbers = spark.range(0, len(kept), 1, count)
-    rows = numbers.mapInArrow(sealed, "number long, what string, wrong string").collect()
+    rows = numbered(spark, len(kept), done, _SAID).collect()
     said = {row["number"]: _Said(row["what"], row["wrong"]) for row in rows}
     return [said[number] for number in range(len(kept))]
 
 
-_SAID: Final = ["number", "what", "wrong"]
+_SAID: Final = pa.schema([("number", pa.int64()), ("what", pa.string()), ("wrong", pa.string())])
 
 
 # --- to the workers -----------------------------------------------------------------------
@@ -239,20 +233,13 @@ class Runs:
     places: Sequence[Openable]
 
     def map(self, make: Callable[[RunData], Iterable[Table]], schema: pa.Schema) -> DataFrame:
-        from pyspark.sql.pandas.types import from_arrow_schema
-
         kept = list(self.places)
 
-        def made(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            settle_in()
-            for batch in batches:
-                for number in batch.column(0).to_pylist():
-                    for table in make(kept[number].open()):
-                        yield from table.select(schema.names).cast(schema).to_batches()
+        def made(number: int) -> Iterator[pa.RecordBatch]:
+            for table in make(kept[number].open()):
+                yield from table.select(schema.names).cast(schema).to_batches()
 
-        tasks = min(len(kept), _TASKS_PER_CORE * self.spark.sparkContext.defaultParallelism)
-        numbers = self.spark.range(0, len(kept), 1, max(1, tasks))
-        return numbers.mapInArrow(made, from_arrow_schema(schema))
+        return numbered(self.spark, len(kept), made, schema)
 
 
 def tables(spark: SparkSession, runs: Sequence[Held]) -> Tables:

@@ -12,6 +12,7 @@ import pytest
 from pyspark.cloudpickle import register_pickle_by_value
 
 from benchmarks.long_run import EVENTS, make
+from benchmarks.operations_read import by_python
 from checkers import kafka_log
 from checkers.kafka_log import LOOKED_AT, KafkaLog
 from checkers.linearizability.encoding.models import KAFKA_TOPICS, REGISTER
@@ -24,7 +25,7 @@ from framework.checking.runs import FAULTS, read_run
 from framework.checking.stored import Held, hold, of_run, tables
 from framework.history.assemble import process_texts
 from framework.history.columns import OPERATIONS
-from framework.plugins.checker import DataFrame, RunData, Table, Tables
+from framework.plugins.checker import DataFrame, Table
 
 register_pickle_by_value(sys.modules[__name__])
 
@@ -56,15 +57,6 @@ def held(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Held:
     (found,) = hold(spark, [read_run(folder).info])
     assert isinstance(found, Held)
     return found
-
-
-def formerly(tables: Tables, fs: Iterable[str], columns: object = None) -> DataFrame:
-    """Rows that tasks of Python's make, of which the JVM cannot see what is looked at."""
-    return tables.each.map(every, OPERATIONS).where(f"f in {tuple(fs)}")
-
-
-def every(run: RunData) -> Iterator[Table]:
-    yield of_run(run, run.operations)
 
 
 def read_by_spark(frame: DataFrame) -> tuple[set[str], set[str]]:
@@ -101,7 +93,7 @@ def test_what_a_checker_looks_at_is_read_and_no_more(
 ) -> None:
     """Of a long run: by Spark, which sees from the files where none of it is."""
     if planted:
-        monkeypatch.setattr(module, "chosen_operations", formerly)
+        monkeypatch.setattr(module, "chosen_operations", by_python)
     read = read_by_spark(checker.check(tables(spark, [held])))
     assert (read == (columns, set(fs))) is not planted
 

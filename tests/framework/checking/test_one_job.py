@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -168,18 +168,24 @@ def test_a_run_on_which_workers_end_is_alone_in_being_unknown(spark: Any) -> Non
     assert sum(units) == 3
 
 
+def failing(why: str, jobs: list[int]) -> Callable[..., Iterator[Any]]:
+    """Stands for a job that fails before anything has come of it; notes how much was asked."""
+
+    def done(spark: Any, left: Any, frames: Any = ()) -> Iterator[Any]:
+        jobs.append(len(left))
+        raise RuntimeError(why)
+        yield
+
+    return done
+
+
 def test_where_each_job_fails_somebody_gives_up(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(one_job, "_MOST_FAILURES", 4)
-    jobs = []
+    jobs: list[int] = []
 
-    def done(spark: Any, left: Any, frames: Any = ()) -> Iterator[Any]:
-        jobs.append(len(left))
-        raise RuntimeError("no room")
-        yield
-
-    monkeypatch.setattr(one_job, "_done", done)
+    monkeypatch.setattr(one_job, "_done", failing("no room", jobs))
     found = said(judged_in_one_job(spark, asked(map(str, range(64)), ["a"])))
     assert found == {str(n): {"a": "the checker failed: RuntimeError: no room"} for n in range(64)}
     assert len(jobs) < 16
@@ -190,14 +196,9 @@ def test_a_session_that_has_ended_is_asked_no_more(monkeypatch: pytest.MonkeyPat
         def range(self, *_: int) -> Any:
             raise RuntimeError("it was stopped")
 
-    calls = []
+    calls: list[int] = []
 
-    def done(spark: Any, left: Any, frames: Any = ()) -> Iterator[Any]:
-        calls.append(len(left))
-        raise RuntimeError("it was stopped")
-        yield
-
-    monkeypatch.setattr(one_job, "_done", done)
+    monkeypatch.setattr(one_job, "_done", failing("it was stopped", calls))
     found = said(judged_in_one_job(Ended(), asked(map(str, range(9)), ["a"])))
     assert set(found) == set(map(str, range(9))) and calls == [9]
 
